@@ -7,6 +7,8 @@ import { writeTask } from '../test/fakes/tasks.ts'
 import { percentile, type Row } from './lib/rows.ts'
 
 const trials = 500
+/** A second job of fewer trials tells what the start of a job costs. */
+const fewTrials = 100
 const atOnce = 16
 
 /**
@@ -23,28 +25,12 @@ export default {
         `for i in $(seq 200); do mkdir -p ${scratch}/logs; bash -c '(true) > ${scratch}/logs/out 2>&1'; bash -c '(true) > ${scratch}/logs/out 2>&1'; done`,
       ) / 200
     const bare = bareCpuMs(scratch)
-    const run = [
-      'run',
-      '-p',
-      task,
-      '-a',
-      'oracle',
-      '-e',
-      'local',
-      '-n',
-      String(atOnce),
-      '-k',
-      String(trials),
-      '-o',
-      join(scratch, 'jobs'),
-      '--job-name',
-      'bench',
-      '-q',
-    ]
-    const measured = await measure([resolve('bin/ot-agent.js'), ...run], join(scratch, 'cache'))
-    const scored = countScored(join(scratch, 'jobs/bench'))
+    const few = await runTrials(task, scratch, fewTrials)
+    const measured = await runTrials(task, scratch, trials)
+    const scored = countScored(join(scratch, `jobs/${trials}`))
     rmSync(scratch, { recursive: true, force: true })
     const perTrial = measured.cpuMs / trials - scripts
+    const perLaterTrial = (measured.cpuMs - few.cpuMs) / (trials - fewTrials) - scripts
     const early = percentile(measured.rssMb.slice(0, Math.ceil(measured.rssMb.length / 3)), 0.9)
     const late = percentile(measured.rssMb.slice(-Math.ceil(measured.rssMb.length / 3)), 0.9)
     return [
@@ -53,11 +39,18 @@ export default {
       { name: 'CPU per trial, all in', value: measured.cpuMs / trials, unit: 'ms' },
       { name: 'of that the task’s two scripts, run bare', value: scripts, unit: 'ms' },
       { name: 'orchestration CPU per trial', value: perTrial, unit: 'ms', goal: 'at most 20', ok: perTrial <= 20 },
+      { name: `the same after the first ${fewTrials} trials`, value: perLaterTrial, unit: 'ms' },
       ...(bare === null ? [] : bareRows(measured.cpuMs / trials, bare)),
       { name: 'memory p90, first third of the run', value: early, unit: 'MiB' },
       { name: 'memory p90, last third of the run', value: late, unit: 'MiB', goal: 'flat', ok: late < early * 1.3 },
     ]
   },
+}
+
+function runTrials(task: string, scratch: string, count: number) {
+  const which = ['-p', task, '-a', 'oracle', '-e', 'local', '-n', String(atOnce), '-k', String(count)]
+  const where = ['-o', join(scratch, 'jobs'), '--job-name', String(count), '-q']
+  return measure([resolve('bin/ot-agent.js'), 'run', ...which, ...where], join(scratch, `cache-${count}`))
 }
 
 const bareTrials = 50
