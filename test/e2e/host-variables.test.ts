@@ -20,8 +20,6 @@ withSandboxes('a task that names variables of this machine', () => {
   })
 
   test.each<[string, string[]]>([
-    ['jobs resume', ['jobs', 'resume', job]],
-    ['jobs retry', ['jobs', 'retry', job, '--only', 'failed']],
     ['jobs rescore', ['jobs', 'rescore', job]],
     ['tasks check', ['tasks', 'check', tasks]],
     ['tasks pin', ['tasks', 'pin', tasks, '--dry-run']],
@@ -33,12 +31,18 @@ withSandboxes('a task that names variables of this machine', () => {
     expect(ot(...line, ...named).stderr).not.toMatch(refusal)
   })
 
-  test('jobs resume runs no trial of it, and every one once they are named', () => {
+  test.each<[string, string[]]>([
+    ['jobs resume', ['jobs', 'resume', job]],
+    ['jobs retry', ['jobs', 'retry', job, '--only', 'failed']],
+  ])('%s asks for nothing when all trials have ended, and else runs none before all are named', (_, line) => {
+    expect(ot(...line, '-q')).toMatchObject({ status: 0 })
     const [trial = ''] = readdirSync(job).filter((name) => name.startsWith('curious__'))
     for (const file of [join(trial, 'result.json'), 'result.json']) rmSync(join(job, file))
-    expect(ot('jobs', 'resume', job)).toMatchObject({ status: 2, stderr: expect.stringMatching(refusal) })
+    const { status, stdout, stderr } = ot(...line, ...named.slice(0, 2))
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toMatch(/named for this run: MY_SECRET\nhint: --pass-env MY_SECRET passes/)
     expect(existsSync(join(job, trial, 'result.json'))).toBe(false)
-    expect(ot('jobs', 'resume', job, '-q', ...named)).toMatchObject({ status: 0 })
+    expect(ot(...line, '-q', ...named)).toMatchObject({ status: 0 })
     expect(existsSync(join(job, trial, 'result.json'))).toBe(true)
   })
 

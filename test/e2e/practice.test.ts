@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTempDir, writeTree } from '../make-task.ts'
@@ -24,8 +24,8 @@ const python = (dir: string) => `#!/bin/sh
 case $1 in
 *serve.py) exec '${process.execPath}' '${dir}/server.mjs' "$4" ;;
 esac
-while [ $# -gt 0 ]; do [ "$1" = --out ] && out=$2; shift; done
-mkdir -p "$out" && touch "$out/student.gguf"
+while [ $# -gt 0 ]; do [ "$1" = --out ] && out=$2; [ "$1" = --data ] && data=$2; shift; done
+mkdir -p "$out" && touch "$out/student.gguf" && echo "$data" > "$out/data"
 echo '{"parameters":1,"rows":2,"tokens":3,"loss":0.1,"sec":1}' > "$out/metrics.jsonl"
 `
 const coin = '#!/bin/bash\necho $((RANDOM % 2)) > /logs/verifier/reward.txt\n'
@@ -36,7 +36,8 @@ interface Row {
   readonly messages: readonly { readonly role: string }[]
 }
 
-async function practice(method: string) {
+/** Runs a cell whose student practices. */
+async function runCell(method: string) {
   const dir = await makeTempDir()
   writeFileSync(join(dir, 'server.mjs'), server)
   writeFileSync(join(dir, 'python'), python(dir))
@@ -54,12 +55,17 @@ async function practice(method: string) {
   const usual = ['--data', dir, '--tasks', `new=${join(dir, 'tasks')}`, '--out', out, '--processes', '2']
   const args = ['trainers/small/cell.mjs', ...usual, '--python', join(dir, 'python'), ...asked]
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-  const read = (path: string) => readFileSync(join(out, path), 'utf8')
   expect(status, stderr).toBe(0)
-  const lines = read('practice/1/rows.jsonl').split('\n').filter(Boolean)
-  const rows = lines.map((line) => JSON.parse(line) as Row)
-  const { tasks, values } = JSON.parse(read('result.json')) as { tasks: object; values: Record<string, number> }
+  const result = JSON.parse(readFileSync(join(out, 'result.json'), 'utf8'))
+  const { tasks, values } = result as { tasks: object; values: Record<string, number> }
   expect(Object.keys(tasks).sort()).toEqual(['new/heads', 'new/tails'])
+  return { dir, out, values }
+}
+
+async function practice(method: string) {
+  const { out, values } = await runCell(method)
+  const lines = readFileSync(join(out, 'practice/1/rows.jsonl'), 'utf8').split('\n').filter(Boolean)
+  const rows = lines.map((line) => JSON.parse(line) as Row)
   expect(values.practice_1_learned).toBe(rows.length)
   return { rows, solved: Math.round(values.practice_1_solved! * 12) }
 }
@@ -87,8 +93,20 @@ test('gradient weighs attempts by how much better they were than the others at t
   }
 })
 
+test('teacher, the control, goes on with the data and attempts nothing', {
+  ...needs('bwrap'),
+  timeout: 120_000,
+}, async () => {
+  const { out, dir, values } = await runCell('teacher')
+  expect(readFileSync(join(out, 'practice/1/student/data'), 'utf8').trim()).toBe(dir)
+  expect([existsSync(join(out, 'practice/1/jobs')), values.practice_1_solved]).toEqual([false, undefined])
+})
+
 test('an unknown method is refused', () => {
   const args = ['trainers/small/cell.mjs', '--data', 'x', '--out', 'x', '--method', 'magic']
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-  expect([status, stderr]).toEqual([2, 'error: unknown method "magic"\nhint: known: none, rejection, gradient\n'])
+  expect([status, stderr]).toEqual([
+    2,
+    'error: unknown method "magic"\nhint: known: none, rejection, gradient, teacher\n',
+  ])
 })
