@@ -1,6 +1,7 @@
-import { appendFile, chmod, mkdir, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { appendFile, chmod, mkdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { makeTask } from '../../test/make-task.ts'
@@ -24,7 +25,6 @@ async function digestBy(job: string, task: string) {
 async function forge(job: string): Promise<void> {
   const path = join(job, taskIndexName)
   const [, text = ''] = (await readFile(path, 'utf8')).split('\t')
-  const { crc32 } = await import('node:zlib')
   const forged = text.trimEnd().replaceAll(/"content":"[0-9a-f]+"/g, '"content":"forged"')
   await writeFile(path, `${crc32(forged, 1).toString(16)}\t${forged}\n`)
 }
@@ -127,6 +127,20 @@ test.each([
   const path = join(job, taskIndexName)
   await writeFile(path, change(await readFile(path, 'utf8')))
   expect(await digestBy(job, task)).toEqual(await digestTask(task))
+})
+
+test('what was kept of no files, or only of others, is not believed', async () => {
+  const [job, other, task] = [await tempDir(), await tempDir(), await makeTask()]
+  const { dev, ino, size, ctimeMs } = await stat(other)
+  for (const [paths, stamps] of [
+    [[], []],
+    [[relative(task, other)], [dev, ino, size, ctimeMs]],
+  ]) {
+    const entry = { paths, stamps, digests: { dirhash: 'forged', content: 'forged' } }
+    const text = JSON.stringify({ [task]: entry })
+    await writeFile(join(job, taskIndexName), `${crc32(text, 1).toString(16)}\t${text}\n`)
+    expect(await isAnswered(job, task)).toBe(false)
+  }
 })
 
 test('a link in the place of the index is not followed, and a job that is not there has none', async () => {

@@ -86,13 +86,17 @@ function sumOf(text: string): string {
 
 function isUnchanged(taskDir: string, { paths, stamps }: Entry): boolean {
   const width = stamps.length / paths.length
+  if (paths[0] !== '') return false
   return paths.every((path, nth) => {
     const numbers = numbersOf(statOf(taskDir, path))
     return numbers?.length === width && numbers.every((each, i) => each === stamps[nth * width + i])
   })
 }
 
-/** Null for a task with links or special files, one that is large, one that changed too short a time ago, and one on a disk that may answer from memory. */
+/**
+ * Null for a task with links or special files, one that is large or cannot be read, one that changed too short a time ago, and one on a
+ * disk that may answer from memory.
+ */
 function stampTree(taskDir: string, beforeMs: number): Omit<Entry, 'digests'> | null {
   if (!isCoherent(taskDir)) return null
   const paths = ['']
@@ -100,11 +104,21 @@ function stampTree(taskDir: string, beforeMs: number): Omit<Entry, 'digests'> | 
   for (const path of paths) {
     const stats = statOf(taskDir, path)
     const numbers = numbersOf(stats)
-    if (!stats || !numbers || stats.ctimeMs > beforeMs || paths.length > mostEntries) return null
+    if (!stats || !numbers || stats.ctimeMs > beforeMs) return null
     stamps.push(...numbers)
-    if (stats.isDirectory()) paths.push(...readdirSync(join(taskDir, path)).map((name) => join(path, name)))
+    const names = stats.isDirectory() ? namesIn(join(taskDir, path)) : []
+    if (names === null || paths.length + names.length > mostEntries) return null
+    paths.push(...names.map((name) => join(path, name)))
   }
   return { paths, stamps }
+}
+
+function namesIn(dir: string): readonly string[] | null {
+  try {
+    return readdirSync(dir)
+  } catch {
+    return null
+  }
 }
 
 function statOf(taskDir: string, path: string): Stats | undefined {
