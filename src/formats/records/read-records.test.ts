@@ -1,11 +1,12 @@
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, readlink, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { inputFiles, recordFiles } from '../input-files.ts'
-import { type FileRow, readAllRecords } from './read-records.ts'
+import { type FileRow, readAllRecords, readRecords } from './read-records.ts'
 
 async function read(path: string): Promise<FileRow[]> {
   const rows: FileRow[] = []
@@ -144,6 +145,24 @@ test('a damaged gzip file is a user error', async () => {
   await writeFile(path, gzipSync('{"x":1}\n'.repeat(1000)).subarray(0, 40))
   await expect(read(path)).rejects.toMatchObject({ name: 'UserError', message: expect.stringContaining('gzip') })
 })
+
+test('a packed file that is read only in part is closed, and one that cannot be opened is an error', async () => {
+  const path = join(await makeTempDir(), 'x.jsonl.gz')
+  const line = () => `${JSON.stringify({ x: randomBytes(3000).toString('base64') })}\n`
+  await writeFile(path, gzipSync(Array.from({ length: 300 }, line).join('')))
+  for await (const row of readRecords(path)) {
+    expect(row).toMatchObject({ where: 'line 1' })
+    break
+  }
+  const isOpen = async () => (await Promise.all(await openFiles())).includes(path)
+  await expect.poll(isOpen).toBe(false)
+  await expect(readRecords(`${path}.not.jsonl.gz`).next()).rejects.toMatchObject({ code: 'ENOENT' })
+})
+
+async function openFiles() {
+  const dir = '/proc/self/fd'
+  return (await readdir(dir)).map((name) => readlink(join(dir, name)).catch(() => null))
+}
 
 const main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'
 const relations = 'http://schemas.openxmlformats.org/package/2006/relationships'

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
 import { messageOf, UserError } from '../../core/errors.ts'
@@ -101,8 +102,11 @@ const mostLineBytes = 256 << 20
 async function* readPackedLines(path: string): AsyncGenerator<string, void, void> {
   let rest: Buffer[] = []
   let held = 0
+  const unpacked = createGunzip()
+  // Ends the other stream with either one: what goes wrong with the file is thrown below, and a reader that stops early closes it.
+  pipeline(createReadStream(path), unpacked).catch(() => {})
   try {
-    for await (const chunk of createReadStream(path).pipe(createGunzip()) as AsyncIterable<Buffer>) {
+    for await (const chunk of unpacked as AsyncIterable<Buffer>) {
       let used = 0
       for (let feed = chunk.indexOf(10); feed >= 0; feed = chunk.indexOf(10, used)) {
         yield Buffer.concat([...rest, chunk.subarray(used, feed)]).toString('utf8')
