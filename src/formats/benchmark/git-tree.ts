@@ -1,7 +1,9 @@
+import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { execProgram } from '../../lib/exec-program.ts'
+import { isInside } from '../harbor-task/read.ts'
 
 /** A part of a git repository. */
 export interface GitTree {
@@ -33,12 +35,20 @@ export async function withGitTree<T>(
       await git(['-C', dir, 'sparse-checkout', 'set', '--no-cone', ...patterns], url)
     }
     if (revision !== undefined)
-      await git(['-C', dir, 'fetch', '--quiet', '--filter=blob:none', '--depth=1', 'origin', `${revision}`], url)
+      await git(['-C', dir, 'fetch', '--quiet', '--filter=blob:none', '--depth=1', '--', 'origin', revision], url)
     await git(['-C', dir, 'checkout', '--quiet', '--detach', revision === undefined ? 'HEAD' : 'FETCH_HEAD'], url)
+    for (const path of paths) await refuseOutside(dir, path, url)
     return await work(dir)
   } finally {
     await removeDraft(dir)
   }
+}
+
+/** A repository of others may have links in the place of its folders: through them, files of this machine would become tasks. */
+async function refuseOutside(dir: string, path: string, url: string): Promise<void> {
+  const real = await realpath(join(dir, path)).catch(() => null)
+  if (real === null || isInside(await realpath(dir), real)) return
+  throw new UserError(`${url}: ${path} leads out of the repository`, 'a folder of tasks may not be a link to elsewhere')
 }
 
 async function git(args: readonly string[], url: string): Promise<void> {
