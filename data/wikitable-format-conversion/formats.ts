@@ -23,8 +23,11 @@ export const formatNames = [
 export type FormatName = (typeof formatNames)[number]
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
-const record = ({ header }: Table, row: readonly string[]) =>
-  Object.fromEntries(header.map((name, i) => [name, row[i] ?? '']))
+const keyed = (values: readonly unknown[]) => Object.fromEntries(values.map((value, i) => [`k${i}`, value]))
+const record = ({ header }: Table, row: readonly string[]) => keyed(header.map((_, i) => row[i] ?? ''))
+/** JSON with the column names as keys. They are put in at the end: objects have names that are numbers, such as years, before all others. */
+const named = (value: unknown, { header }: Table, indent?: number) =>
+  `${JSON.stringify(value, null, indent).replace(/"k(\d+)":/g, (_, i: string) => `${JSON.stringify(header[Number(i)])}:`)}\n`
 const lines = ({ header, rows }: Table, line: (cells: readonly string[]) => string) =>
   `${[header, ...rows].map(line).join('\n')}\n`
 
@@ -49,18 +52,21 @@ export const formats: Readonly<Record<FormatName, Format>> = {
   'json-records': {
     ending: 'json',
     words: 'a JSON list of objects, one for each row, with the column names as keys',
-    render: (table) => json(table.rows.map((row) => record(table, row))),
+    render: (table) => named(
+        table.rows.map((row) => record(table, row)),
+        table,
+        2,
+      ),
   },
   'json-lines': {
     ending: 'jsonl',
     words: 'JSON lines: one object a line, with the column names as keys',
-    render: (table) => table.rows.map((row) => `${JSON.stringify(record(table, row))}\n`).join(''),
+    render: (table) => table.rows.map((row) => named(record(table, row), table)).join(''),
   },
   'json-columns': {
     ending: 'json',
     words: 'a JSON object with one list of cells for each column name',
-    render: ({ header, rows }) =>
-      json(Object.fromEntries(header.map((name, i) => [name, rows.map((row) => row[i] ?? '')]))),
+    render: (table) => named(keyed(table.header.map((_, i) => table.rows.map((row) => row[i] ?? ''))), table, 2),
   },
   'json-table': {
     ending: 'json',
