@@ -20,7 +20,9 @@ export async function makeViewJobs(dir: string): Promise<string> {
   await storeFinished(join(dir, 'hostile'), [
     { record: trialNamed('alpha__aaaaaaa'), files: writeHostile },
     {
-      record: trialNamed('beta__bbbbbbb', { end: failed({ message: `cannot start ${hostile.script}` }) }),
+      record: trialNamed('beta__bbbbbbb', {
+        end: failed({ message: `cannot start ${hostile.script} ${hostile.escapes}` }),
+      }),
       files: () => {},
     },
     { record: trialNamed('gamma__ccccccc', { end: { kind: 'cancelled' } }), files: () => {} },
@@ -132,7 +134,10 @@ function writeHostile(dir: string): void {
       ],
     }),
   )
-  writeFileSync(join(agent, 'trajectory.cont-1.json'), trajectory([turn(5, 'the continuation', 'exit\n', 'bye')]))
+  writeFileSync(
+    join(agent, 'trajectory.cont-1.json'),
+    trajectory([turn(5, 'the continuation', 'exit\n', 'bye')], { continued_trajectory_ref: 'trajectory.json' }),
+  )
   writeFileSync(
     join(agent, 'trajectory.helper-1.json'),
     trajectory([{ step_id: 1, source: 'agent', message: 'the helper speaks' }]),

@@ -105,6 +105,9 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     await page.until(`document.querySelector('.subagent .subagent .turn')?.innerText.includes('the innermost speaks')`)
     await open(`${alpha}?turn=5`)
     await page.until(`document.querySelector('.turn.marked')?.id === 'turn-5'`)
+    // The continuation says that it continues in the first file.
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve, 300))')
+    expect(await count('.turn')).toBe(5)
   })
 
   test('the terminal is played, and turns are on its timeline', async () => {
@@ -190,7 +193,7 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     }
     await open('#/tasks/hostile')
     await page.until(`/^up to 64.0 KiB of 4.8 MiB/.test(document.querySelector('.panel .tools .dim')?.innerText)`)
-    await open('#/jobs/hostile/trials/beta__bbbbbbb')
+    await open('#/jobs/hostile/trials/beta__bbbbbbb?tab=record')
     expect(await text('.why')).toContain('<script>')
     expect(await page.evaluate('window.hacked ?? null')).toBe(null)
     expect(await page.evaluate('document.body.innerText.includes("\\u202e")')).toBe(false)

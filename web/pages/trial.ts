@@ -9,7 +9,7 @@ import { showReplay } from '../parts/replay.ts'
 import { makeTabs, type Tab } from '../parts/toolbar.ts'
 import { showTurns } from '../parts/turns.ts'
 import { showVerifier } from '../parts/verifier.ts'
-import { count, duration, line, money, reward, time } from '../text.ts'
+import { clean, count, duration, line, money, reward, time } from '../text.ts'
 
 /** One trial: why it ended, then what happened turn by turn, the terminal, the verifier and every file. */
 export async function trialPage(page: Page): Promise<void> {
@@ -171,12 +171,12 @@ function recordPanel(page: Page, trial: ViewTrial): HTMLElement {
       ),
     ),
     stack !== null && h('h2', null, 'Where it failed'),
-    stack !== null && h('pre', { tabindex: '0' }, stack),
+    stack !== null && h('pre', { tabindex: '0' }, clean(stack)),
     h('h2', null, 'Record'),
     h(
       'pre',
       { tabindex: '0', class: 'json' },
-      record === null ? 'The trial has no record yet.' : JSON.stringify(record, null, 2),
+      record === null ? 'The trial has no record yet.' : clean(JSON.stringify(record, null, 2)),
     ),
   )
 }

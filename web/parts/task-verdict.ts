@@ -1,5 +1,6 @@
 import type { ViewVerdict } from '../../src/core/view-tasks.ts'
 import { h } from '../dom.ts'
+import { line } from '../text.ts'
 
 const kinds = { accepted: 'solved', rejected: 'failed', unknown: 'partial' } as const
 const signs = { accepted: '✓', rejected: '!', unknown: '?' } as const
@@ -36,6 +37,6 @@ const outcomes: Readonly<Record<string, readonly [kind: string, word: string]>> 
 }
 
 export function outcomeOfLaw(outcome: string): HTMLElement {
-  const [kind, word] = outcomes[outcome] ?? ['', outcome]
+  const [kind, word] = (Object.hasOwn(outcomes, outcome) ? outcomes[outcome] : undefined) ?? ['', line(outcome)]
   return h('span', { class: `badge ${kind}` }, word)
 }

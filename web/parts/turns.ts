@@ -103,6 +103,8 @@ async function loadFile(request: TurnsRequest, loading: Loading): Promise<void> 
   const foot = h('p', { class: 'foot' })
   section.append(foot)
   let file = loading.file
+  // Files that continue in each other are shown once.
+  const seen = new Set([file])
   let offset = 0
   let firstAt: number | null = null
   let isWaiting = false
@@ -127,9 +129,10 @@ async function loadFile(request: TurnsRequest, loading: Loading): Promise<void> 
     }
     offset += found.steps.length
     const isEnd = found.total !== null && offset >= found.total
-    if (isEnd && found.continues !== null && found.continues !== file) {
+    if (isEnd && found.continues !== null && !seen.has(found.continues)) {
       section.insertBefore(h('p', { class: 'between' }, `Continues in ${line(found.continues)}`), foot)
       file = found.continues
+      seen.add(file)
       offset = 0
       return next()
     }

@@ -81,7 +81,9 @@ function systemPart({ system }: ViewTrial): Child[] {
         null,
         `${whole(restored.total)} files were put back to the image's versions while the tests ran. `,
         differ
-          ? `The tests gave ${JSON.stringify(onImage)} on the image's files and ${JSON.stringify(onAgent ?? null)} on the agent's: the lower counted.`
+          ? line(
+              `The tests gave ${JSON.stringify(onImage)} on the image's files and ${JSON.stringify(onAgent ?? null)} on the agent's: the lower counted.`,
+            )
           : 'That made no difference to the rewards.',
       ),
       h(
