@@ -118,7 +118,7 @@ function sentenceOf({ total, rows, indexed, complete, sources, results }: ViewDa
     first && first[0] !== '(none)' && total > 0
       ? ` ${whole(first[1])} ${first[1] === 1 ? 'has' : 'have'} the result ${line(first[0])}.`
       : ''
-  return `${whole(total)}${narrowed} ${total === 1 ? 'row' : 'rows'}${from}${reading}.${most}`
+  return `${whole(total)}${narrowed} ${indexed === 1 ? 'row' : 'rows'}${from}${reading}.${most}`
 }
 
 function leftOutOf({ leftOut = 0, rows }: ViewDataRows): string | null {

@@ -120,7 +120,7 @@ function lawsText(checks: ViewTask['checks']): string {
   const count = (outcome: string) => checks.filter((check) => check.outcome === outcome).length
   const skipped = count('skipped')
   const holding = count('ok')
-  return `${plural(holding, 'law')} of tasks check ${holding === 1 ? 'holds' : 'hold'}${skipped === 0 ? '' : `, ${skipped} were skipped`}`
+  return `${plural(holding, 'law')} of tasks check ${holding === 1 ? 'holds' : 'hold'}${skipped === 0 ? '' : `, ${skipped} ${skipped === 1 ? 'was' : 'were'} skipped`}`
 }
 
 function showInstruction(page: Page, place: readonly string[], task: ViewTask, panel: HTMLElement): void {

@@ -2,11 +2,10 @@ import type { ViewPage } from '../../src/core/view.ts'
 import { h } from '../dom.ts'
 import { whole } from '../text.ts'
 
-export interface Pager<T> {
+export interface Pager {
   readonly foot: HTMLElement
   /** Starts over: other filters, or new items. `keep` loads as many as are shown now. */
   reload(keep?: boolean): Promise<void>
-  readonly items: readonly T[]
 }
 
 export interface PagerSettings<T> {
@@ -19,7 +18,7 @@ export interface PagerSettings<T> {
 }
 
 /** A list that loads more when its end comes into sight. */
-export function makePager<T>({ size, signal, load, show, noun }: PagerSettings<T>): Pager<T> {
+export function makePager<T>({ size, signal, load, show, noun }: PagerSettings<T>): Pager {
   const items: T[] = []
   const text = h('span')
   // Hidden until the first items say that there are more.
@@ -62,5 +61,5 @@ export function makePager<T>({ size, signal, load, show, noun }: PagerSettings<T
     watcher.disconnect()
     clearTimeout(again)
   })
-  return { foot, reload, items }
+  return { foot, reload }
 }

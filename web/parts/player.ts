@@ -60,7 +60,7 @@ export function makePlayer(page: Page, panel: HTMLElement, recording: Recording)
     void playback.seek(target.at)
   }
   fill(panel, h('div', { class: 'replay' }, ...controls.elements, screen.element))
-  // What the turn came to is shown rather than its first keystroke.
+  // Without a turn of that number the first one is shown; without any turn, the end.
   const wanted = Number(page.query.get('turn') ?? 0)
   const start = turns.find((each) => each.turn === wanted)
   void playback.seek(start ? start.at : Math.min(length, turns[0]?.at ?? length))

@@ -2,7 +2,7 @@ import type { ViewMean, ViewSpread } from '../../src/core/view.ts'
 import { h, svg } from '../dom.ts'
 import { duration, percent } from '../text.ts'
 
-/** A mean with its interval on a line from `low` to `high`. */
+/** A mean with its interval on a line that reaches from `from` to `until`. */
 export function intervalPlot({ mean, low, high }: ViewMean, from = 0, until = 1): SVGElement {
   const x = (value: number) => 4 + 132 * Math.min(1, Math.max(0, (value - from) / (until - from)))
   const label = `${percent(mean)}, 95 % interval ${percent(low)} to ${percent(high)}`
@@ -18,7 +18,7 @@ export function intervalPlot({ mean, low, high }: ViewMean, from = 0, until = 1)
   )
 }
 
-export const phaseNames = ['environmentSetup', 'agentSetup', 'agentExecution', 'verifier'] as const
+const phaseNames = ['environmentSetup', 'agentSetup', 'agentExecution', 'verifier'] as const
 export const phaseWords: Readonly<Record<string, string>> = {
   environmentSetup: 'sandbox start',
   agentSetup: 'agent set-up',
