@@ -31,7 +31,7 @@ export function sessionsOf(page: string): Session[] {
     if (first === '') continue
     const start = at
     let command = first
-    // Commands that continue on the next line (after a bar, a backslash or inside quotes) are not read.
+    // A command that ends with a bar or a backslash goes on in the next line.
     while (/(?:\||\\)$/.test(command) && at + 1 < lines.length)
       command = `${command.replace(/\\$/, '')} ${lines[++at]?.trim()}`
     const afterCommand = at + 1

@@ -159,7 +159,7 @@ export function readFileWork(words: string, pipe: readonly (readonly Word[])[], 
 }
 
 /** The request gives the mode as the command does, or says in words what a simple one does. */
-export function modeAgrees(words: string, given: string): boolean {
+function modeAgrees(words: string, given: string): boolean {
   if (words.includes(given)) return true
   if (/^0?[0-7]{3}$/.test(given)) return false
   return (

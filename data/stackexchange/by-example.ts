@@ -16,7 +16,7 @@ export async function byExample(row: RawRow, at: CodeAt & { readonly isLast: boo
 }
 
 /** The question shows an input and its output, and a command of an answer turns one into the other: as makers/expected-output takes it. */
-export function shapeExample(row: RawRow): RawRow {
+function shapeExample(row: RawRow): RawRow {
   const question = readQuestion(row)
   if (question === null) return withProblem(row, 'expected a question with an answer')
   const shown = exampleIn(question.code)

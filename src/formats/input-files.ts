@@ -145,7 +145,7 @@ async function entriesOf(dir: string): Promise<readonly Dirent[]> {
   try {
     return await readdir(dir, { withFileTypes: true })
   } catch (error) {
-    if (isMissing(error) || Object(error).code === 'ENOTDIR') return []
+    if (isMissing(error)) return []
     throw error
   }
 }

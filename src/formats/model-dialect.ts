@@ -1,6 +1,6 @@
 import type { TokenUsage } from '../core/budget.ts'
 import type { ModelReply, ModelRequest } from '../core/model.ts'
-import { readJson, replyLimits } from '../lib/parse-json.ts'
+import { parseJson, replyLimits } from '../lib/parse-json.ts'
 import type { Fault } from './model-fault.ts'
 
 /** What was found out about a server that does not take everything the dialect has. */
@@ -78,11 +78,7 @@ export function trimBase(url: string, ...endings: readonly string[]): string {
 
 /** The document in one event of a stream, or undefined when it is no JSON. */
 export function parseEvent(data: string): unknown {
-  try {
-    return readJson(data, replyLimits)
-  } catch {
-    return undefined
-  }
+  return parseJson(data, replyLimits)
 }
 
 /** A list of finite numbers, or null when it is anything else or empty. Checked by hand: such lists are long. */

@@ -2,7 +2,7 @@ import type { TrialConfig } from '../core/job.ts'
 import type { RecordedAttempt } from '../core/replay.ts'
 import type { TrialRecord } from '../core/trial.ts'
 
-/** A finished trial's files, as a directory; give it back, because it may be a temporary copy. */
+/** A finished trial's files, as a directory; release it, because it may be a temporary copy. */
 export interface OpenTrial extends AsyncDisposable {
   readonly dir: string
 }

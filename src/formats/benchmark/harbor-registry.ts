@@ -5,7 +5,7 @@ import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import { isMissing } from '../../lib/files.ts'
 import { makeHttpClient } from '../../lib/http-client.ts'
 import { nearest } from '../../lib/nearest.ts'
-import { readJson } from '../../lib/parse-json.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { copyTree } from '../../lib/tree.ts'
 import { whyUnsafe } from '../../lib/tree-writer.ts'
 import { withGitTree } from './git-tree.ts'
@@ -73,20 +73,12 @@ async function copyTask(from: string, to: string): Promise<void> {
 
 async function readRegistry(registry: string, signal: AbortSignal): Promise<readonly Dataset[]> {
   const text = /^https?:\/\//.test(registry) ? await download(registry, signal) : await readLocal(registry)
-  const parsed = registrySchema.safeParse(parse(text))
+  const parsed = registrySchema.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
   throw new UserError(
     `${registry}: expected a registry of Harbor's, found something else`,
     'a list of datasets as JSON',
   )
-}
-
-function parse(text: string): unknown {
-  try {
-    return readJson(text)
-  } catch {
-    return null
-  }
 }
 
 async function readLocal(path: string): Promise<string> {

@@ -120,7 +120,7 @@ export class ParquetRows implements RowSource {
       this.reading--
       if (this.reading === 0) {
         clearTimeout(this.closing)
-        this.closing = setTimeout(() => void this.close().then(collectGarbage), idleMs).unref()
+        this.closing = setTimeout(() => void this.close().then(collectGarbage, () => {}), idleMs).unref()
       }
     }
   }

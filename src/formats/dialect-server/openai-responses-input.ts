@@ -89,7 +89,6 @@ function readItem(item: Item, where: string): ChatMessage | Piece {
     }
     case 'reasoning':
       return { thought: item }
-    // A mark that the caller leaves for itself.
     case 'item_reference':
       throw new Refused(`${where}: expected the item itself, got a reference; nothing is kept here`, where)
     default:

@@ -83,7 +83,7 @@ function table(header: readonly string[], rows: readonly (readonly (string | num
 function escaped(text: string): string {
   return text
     .replace(/[\s\p{Cc}]+/gu, ' ')
-    .replace(/[\\`*_[\]<>|#]/g, (sign) => (sign === '_' ? '_' : `\\${sign}`))
+    .replace(/[\\`*[\]<>|#]/g, '\\$&')
     .slice(0, 300)
 }
 

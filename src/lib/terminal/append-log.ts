@@ -21,7 +21,8 @@ export class AppendLog {
   constructor(
     private readonly path: string,
     private readonly limits: {
-      readonly bytes: number /** Written once in place of all the rest. */
+      readonly bytes: number
+      /** Written once in place of all the rest. */
       readonly notice: string
     },
   ) {}

@@ -50,7 +50,7 @@ done
 `
 
 /** Bugs of the build script. */
-export const buildBugs: readonly Bug[] = [
+const buildBugs: readonly Bug[] = [
   [' || [ -n "$line" ]', ''],
   ['while IFS= read -r line', 'while read -r line'],
   ['while IFS= read -r line', 'while IFS= read line'],

@@ -79,7 +79,7 @@ function bugsOf({ name, bugs }: HttpService): readonly Bug[] {
 }
 
 /** Starts the server on a free port, sends requests and prints what came back. */
-export const clientScript = `use strict;
+const clientScript = `use strict;
 use IO::Socket::INET;
 my ($program, $data, $requests) = @ARGV;
 my $free = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 0, Listen => 1) or die;

@@ -66,7 +66,7 @@ const fields = z.object({
   base_setup: words.optional(),
   /** Commands that make the tests runnable, while the environment is built. */
   setup: words.optional(),
-  /** Only every so-manieth mutant: lets many rows share one repository. */
+  /** Of every `slices` mutants only one, the one at this place: lets many rows share one repository. */
   slice: z.number().int().min(0).default(0),
   slices: z.number().int().min(1).default(1),
 })

@@ -34,9 +34,8 @@ echo "$reward" > ${verifierLogs}/reward.txt
 
 /**
  * The runner. It reads all cases before the first run and removes them from the disk, so that a program finds no expected output
- * there. Words of the output are compared; numbers with a point may differ by a millionth, capital letters count
- * as small ones where the statement says so, and a checker of the problem's own
- * has the last word where there is one.
+ * there. Words of the output are compared; numbers with a point may differ by a millionth, or by the error that the statement accepts,
+ * capital letters count as small ones where the statement says so, and a checker of the problem's own has the last word where there is one.
  */
 export const runCasesPy = `import json, os, signal, subprocess, sys, tempfile
 

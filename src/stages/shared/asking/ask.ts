@@ -139,7 +139,8 @@ async function askOnce<T>(
   return { drop: 'bad-reply', detail: complaint }
 }
 
-async function booked(
+/** A reply of a model, or the one that is kept, with its cost counted. */
+export async function booked(
   request: ModelRequest,
   repeat: number,
   at: AskAt & { readonly model: ModelClient },

@@ -3,8 +3,7 @@ import type { Dropped } from '../../../core/stage.ts'
 import { parseJson } from '../../../lib/parse-json.ts'
 import { ownReplies, upTo } from '../rollout-text/own-replies.ts'
 import type { RecipeTrace } from '../rollout-text/trace-row.ts'
-import type { AskAt } from './ask.ts'
-import { replyTo } from './reply-store.ts'
+import { type AskAt, booked } from './ask.ts'
 import type { Spending } from './spending.ts'
 
 /** Which reply of a row a model gives again. */
@@ -29,7 +28,7 @@ export async function answerAt(
 ): Promise<RecipeTrace | Dropped> {
   const id = turns === 'each' ? `${row.id}/message-${message}` : row.id
   const request = requestOf(row, message, settings)
-  const replied = await booked(request, at)
+  const replied = await booked(request, 0, at, at.spending)
   if (replied === 'context-exceeded')
     return { drop: 'context-exceeded', detail: 'the conversation is too long for the model', id }
   const { text, finish, reasoning, toolCalls } = replied
@@ -58,21 +57,6 @@ export async function answerAt(
 function nameOf(model: string): Pick<RecipeTrace, 'model' | 'model_provider'> {
   const slash = model.indexOf('/')
   return { model: model.slice(slash + 1), model_provider: slash < 0 ? 'unknown-provider' : model.slice(0, slash) }
-}
-
-async function booked(request: ModelRequest, at: Asker) {
-  let admitted = false
-  try {
-    const replied = await replyTo(request, 0, at, () => {
-      at.spending.admit()
-      admitted = true
-    })
-    if (replied === 'context-exceeded') return replied
-    at.spending.add(replied)
-    return replied.reply
-  } finally {
-    if (admitted) at.spending.settle()
-  }
 }
 
 function requestOf(row: RecipeTrace, message: number, { temperature, maxOutputTokens }: Settings): ModelRequest {
