@@ -44,11 +44,15 @@ const pages: readonly (readonly [pattern: RegExp, page: (page: Page) => Promise<
 
 addEventListener('hashchange', () => void show())
 addEventListener('keydown', onKey)
+// Its own address would take the place of the page's.
+document.querySelector('.skip')?.addEventListener('click', (event) => {
+  event.preventDefault()
+  main.focus()
+})
 void show()
 
 async function show(): Promise<void> {
   const [path = '/', search = ''] = location.hash.replace(/^#/, '').split('?')
-  if (path === 'main') return
   current.abort()
   current = new AbortController()
   keys = []

@@ -90,6 +90,8 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     await open(alpha)
     await page.until(`document.querySelectorAll('.turn').length === 5`)
     expect(await text('.why')).toContain('1 of 2 tests failed')
+    await page.evaluate(`document.querySelector('.skip').click()`)
+    expect([await hash(), await page.evaluate('document.activeElement.id')]).toEqual([alpha, 'main'])
     await page.press('j')
     await page.press('j')
     expect(await hash()).toContain('turn=2')
