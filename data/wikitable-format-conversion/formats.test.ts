@@ -15,11 +15,18 @@ const table = {
   ],
 }
 
-test.each(formatNames)('%s keeps the order of columns, also of those that are called after years', needs('python3'), async (name) => {
-  const dir = await makeTempDir()
-  writeFileSync(join(dir, 'check.py'), checkPy)
-  writeFileSync(join(dir, 'given'), formats[name].render(table))
-  writeFileSync(join(dir, 'table.json'), JSON.stringify(table))
-  const { stderr } = spawnSync('python3', ['-I', 'check.py', name, 'given', 'table.json'], { cwd: dir, encoding: 'utf8' })
-  expect(stderr).toBe('')
-})
+test.each(formatNames)(
+  '%s keeps the order of columns, also of those that are called after years',
+  needs('python3'),
+  async (name) => {
+    const dir = await makeTempDir()
+    writeFileSync(join(dir, 'check.py'), checkPy)
+    writeFileSync(join(dir, 'given'), formats[name].render(table))
+    writeFileSync(join(dir, 'table.json'), JSON.stringify(table))
+    const { stderr } = spawnSync('python3', ['-I', 'check.py', name, 'given', 'table.json'], {
+      cwd: dir,
+      encoding: 'utf8',
+    })
+    expect(stderr).toBe('')
+  },
+)

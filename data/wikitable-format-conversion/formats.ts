@@ -52,7 +52,8 @@ export const formats: Readonly<Record<FormatName, Format>> = {
   'json-records': {
     ending: 'json',
     words: 'a JSON list of objects, one for each row, with the column names as keys',
-    render: (table) => named(
+    render: (table) =>
+      named(
         table.rows.map((row) => record(table, row)),
         table,
         2,

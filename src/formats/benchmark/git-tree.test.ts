@@ -13,7 +13,11 @@ async function makeRepository(): Promise<string> {
   await mkdir(join(dir, 'tasks'))
   await writeFile(join(dir, 'tasks/one'), '')
   await symlink(outside, join(dir, 'link'))
-  for (const args of [['init', '-q', '-b', 'main'], ['add', '-A'], ['commit', '-qm', 'tasks']])
+  for (const args of [
+    ['init', '-q', '-b', 'main'],
+    ['add', '-A'],
+    ['commit', '-qm', 'tasks'],
+  ])
     execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@localhost', ...args], { cwd: dir })
   return dir
 }
