@@ -63,6 +63,29 @@ test('options are masked at any depth under a secret-sounding key, and nowhere e
   })
 })
 
+test('a word that ends like the name of a count hides no secret', () => {
+  const secret = 'hunter2-hunter2'
+  for (const name of ['session_token', 'aws_session_token', 'sessionToken', 'admin_token', 'tokenizer_api_key']) {
+    expect([name, redactKwargs({ [name]: secret }, {})]).toEqual([name, { [name]: '****' }])
+    expect(redactArgv(['--ak', `${name}=${secret}`], {})).toEqual(['--ak', `${name}=****`])
+  }
+  const counts = { max_completion_tokens: '12', maxOutputTokens: '12', n_tokens: '12', llm_max_tokens: '12' }
+  expect(redactKwargs(counts, {})).toEqual(counts)
+})
+
+test('a key that ends with an equals sign is no assignment', () => {
+  const key = 'c2VjcmV0LXNlY3JldA=='
+  const argv = ['--api-key', key, `--api-key=${key}`, '--api-key-env', key, `--api-key-env=${key}`]
+  expect(redactArgv(argv, {})).toEqual([
+    '--api-key',
+    '****',
+    '--api-key=****',
+    '--api-key-env',
+    '****',
+    '--api-key-env=****',
+  ])
+})
+
 test('the name of a variable is kept where one belongs; a secret put there by mistake is not', () => {
   expect(redactKwargs({ api_key_env: 'MY_KEY', engine: { api_key_env: 'sk-live-000-abc' } }, {})).toEqual({
     api_key_env: 'MY_KEY',

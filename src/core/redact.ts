@@ -27,8 +27,8 @@ export function redactArgv(argv: readonly string[], host: HostEnv): readonly str
   return argv.map((argument, i) => {
     const before = argv[i - 1]
     const isSecretsValue = before !== undefined && /^--[^=]+$/.test(before) && isSecretOption(before)
-    if (isSecretsValue && !argument.startsWith('--') && !isAssignment(argument))
-      return namesVariable(before, argument, host) ? argument : mask
+    // Also where it looks like an assignment: keys may end with `=`.
+    if (isSecretsValue && !argument.startsWith('--')) return namesVariable(before, argument, host) ? argument : mask
     if (before !== undefined && setsVariable.test(before)) return redactAssignedVariable(argument, host)
     return redactArgument(argument, host)
   })
@@ -116,8 +116,9 @@ function hideUnlessNamed(key: string, value: string, host: HostEnv): string {
 function redactArgument(argument: string, host: HostEnv): string {
   const flag = /^--[^=]+=/.exec(argument)?.[0]
   const rest = argument.slice(flag?.length ?? 0)
-  if (flag && setsVariable.test(flag.slice(0, -1))) return flag + redactAssignedVariable(rest, host)
-  if (flag && isAssignment(rest)) return flag + redactArgument(rest, host)
+  const holdsSecret = flag !== undefined && isSecretOption(flag)
+  if (flag && !holdsSecret && setsVariable.test(flag.slice(0, -1))) return flag + redactAssignedVariable(rest, host)
+  if (flag && !holdsSecret && isAssignment(rest)) return flag + redactArgument(rest, host)
   const split = argument.indexOf('=')
   if (split > 0 && !/\s/.test(argument.slice(0, split))) {
     const key = argument.slice(0, split)
@@ -171,9 +172,12 @@ export function isSecretName(name: string): boolean {
   return /KEY|SECRET|TOKEN|PASSWO?R?D|PASSPHRASE|CREDENTIAL|AUTH|(^|[_-])PASS$|[_-]PWD$/i.test(name)
 }
 
+/** Whole words of options that sound like secrets and are none. A `session_token` is one, although it ends like `n_token`. */
+const harmless =
+  /tokeniz[a-z]*|(?<![a-z])(max|min|num|n|input|output|completion|generation)_?tokens?|authors?(?!\w)|key(words?|strokes?|board)/gi
+const harmlessInCamelCase = /(Max|Min|Num|Input|Output|Completion|Generation)Tokens?/g
+
 /** Options have longer names than variables: `tokenizer`, `max_tokens`, `author` and `keystrokes` are no secrets. */
 function isSecretOption(name: string): boolean {
-  return isSecretName(
-    name.replace(/tokeniz\w*|(max|min|num|n|input|output)_?tokens?|authors?(?!\w)|key(words?|strokes?|board)/gi, ''),
-  )
+  return isSecretName(name.replace(harmless, '').replace(harmlessInCamelCase, ''))
 }
