@@ -241,6 +241,19 @@ describe('a run of cells', { timeout: 300_000 }, () => {
     await expect(run(other, { stage: 'outcome' }, dir)).rejects.toThrow(/its commands are not those of/)
   })
 
+  test('commands that came with a cell are not run where they are not those of the ablation', async () => {
+    const dir = join(scratch, 'hostile')
+    const [cell] = await run({ seeds: [1] }, { stage: 'data', only: ['two'] }, dir)
+    const file = join(dir, 'cells', cell?.id ?? '', 'cell.json')
+    const hostile = { ...JSON.parse(readFileSync(file, 'utf8')), commands: [['touch', join(scratch, 'hacked')]] }
+    writeFileSync(file, JSON.stringify(hostile))
+    trained()
+    const states = await run({ seeds: [1] }, { only: ['two'] }, dir)
+    expect(states.map(({ state }) => state)).toEqual(['done'])
+    expect(trained()).toEqual(['two m 1'])
+    expect(existsSync(join(scratch, 'hacked'))).toBe(false)
+  })
+
   test('cells move to another machine with their datasets, and back with their results', async () => {
     const [here, there] = [join(scratch, 'here'), join(scratch, 'there')]
     const only = ['two', 'six']

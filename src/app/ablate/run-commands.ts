@@ -52,11 +52,18 @@ export async function loadCell(dir: string): Promise<CellFile | null> {
   })
 }
 
-/** Runs the commands of a cell, from the first that has not ended well, and reads what they left. */
-export async function runCommands(
-  dir: string,
-  { here, signal }: { readonly here: string; readonly signal: AbortSignal },
-): Promise<CellResult> {
+/** Commands to run, and where they leave what they measured. */
+export interface CellWork extends Readonly<Pick<CellFile, 'commands' | 'result'>> {
+  /** What `{here}` stands for. */
+  readonly here: string
+  readonly signal: AbortSignal
+}
+
+/**
+ * Runs commands in the folder of a cell, from the first that has not ended well, and reads what they left. They are those of the
+ * ablation: the ones in the folder may have come with a pack, from anywhere.
+ */
+export async function runCommands(dir: string, { commands, result, here, signal }: CellWork): Promise<CellResult> {
   const cell = await loadCell(dir)
   if (cell === null || !(await exists(join(dir, 'dataset'))))
     throw new UserError(
@@ -68,7 +75,7 @@ export async function runCommands(
   const places = { here, out, dataset: join(dir, 'dataset') }
   await stopLeftover(dir)
   const log = join(dir, 'log.txt')
-  for (const [step, words] of cell.commands.entries()) {
+  for (const [step, words] of commands.entries()) {
     const mark = join(dir, `step-${step}.done`)
     if (await exists(mark)) continue
     const ended = await runCommand(programOf(filledIn(words, places)), {
@@ -81,7 +88,7 @@ export async function runCommands(
     await writeAtomic(mark, '')
   }
   await rm(join(dir, 'running.json'), { force: true })
-  return readOutcomes(filledIn(cell.result, places))
+  return readOutcomes(filledIn(result, places))
 }
 
 /** A command that outlived a killed run writes to the same places as the next one: it is stopped first. */

@@ -198,7 +198,8 @@ class CellRun {
         })
       : this.places.run(signal, async () => {
           const dir = cellDir(this.asked.dir, cell.id)
-          await this.save(cell, await runCommands(dir, { here: this.study.folder, signal }))
+          const [commands, result] = [commandsOf(this.study, cell), [...resultOf(this.study, cell)]]
+          await this.save(cell, await runCommands(dir, { commands, result, here: this.study.folder, signal }))
         })
     const told = work.catch((error: unknown) => this.fail([cell], error))
     // Seen in `finish`; until then a rejection must not count as unhandled.
