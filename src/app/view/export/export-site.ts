@@ -126,6 +126,7 @@ async function exportTasks(library: Library, writer: Writer): Promise<number> {
   await Promise.all([library.tasks.refresh(waitMs), library.taskTrials.refresh(waitMs)])
   const { items } = allItems(library)
   await writer.json(['tasks'], { items, broken: [] })
+  const named = new Set<string>()
   for (const { id, name, set } of items) {
     writer.signal.throwIfAborted()
     const view = await viewTask(library, id)
@@ -134,8 +135,9 @@ async function exportTasks(library: Library, writer: Writer): Promise<number> {
     const filesCut = set !== null && (view.filesCut || files.length < view.files.length)
     const published = { ...view, path: null, files, filesCut, trouble }
     await writer.json(['tasks', id], published)
-    // Trials know their task by its name.
-    if (set !== null) await writer.json(['tasks', `@${name}`], published)
+    // Trials know their task by its name. Of several that have the same, the first counts, as with a server.
+    if (set !== null && !named.has(name)) await writer.json(['tasks', `@${name}`], published)
+    named.add(name)
     await writer.json(['tasks', id, 'trials'], { items: library.taskTrials.of(name) })
     const dir = files.length === 0 ? null : await taskDir(library, id)
     if (dir !== null) for (const { path } of files) await exportText(dir, path, ['tasks', id], writer)
