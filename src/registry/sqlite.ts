@@ -76,7 +76,11 @@ class SqliteDatabase implements Database {
         this.connection.exec('COMMIT')
         return result
       } catch (error) {
-        this.connection.exec('ROLLBACK')
+        try {
+          this.connection.exec('ROLLBACK')
+        } catch {
+          // After some errors, such as a full disk, SQLite has rolled back already.
+        }
         throw error
       }
     })

@@ -1,4 +1,4 @@
-import type { Span, TrialRecord } from '../core/trial.ts'
+import { type Span, type TrialRecord, usageOf } from '../core/trial.ts'
 import { rewardOf } from '../formats/traces/trial-facts.ts'
 import { utcNow } from '../lib/time.ts'
 import type { Queries } from './database.ts'
@@ -111,9 +111,12 @@ function trialRow({ jobId, record }: TrialOfRun, now: string): Value[] {
   ]
 }
 
-function usageRows({ jobId, modelId, provider, record: { id, usage } }: TrialOfRun, now: string): Value[][] {
+function usageRows({ jobId, modelId, provider, record }: TrialOfRun, now: string): Value[][] {
+  const usage = usageOf(record)
   if (modelId === null || usage === null) return []
-  return [[jobId, id, modelId, provider, usage.inputTokens, usage.cacheTokens, usage.outputTokens, usage.costUsd, now]]
+  return [
+    [jobId, record.id, modelId, provider, usage.inputTokens, usage.cacheTokens, usage.outputTokens, usage.costUsd, now],
+  ]
 }
 
 function times(span: Span | null): [Value, Value] {

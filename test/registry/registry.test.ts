@@ -8,10 +8,19 @@ import { openPostgresql } from '../../src/registry/postgresql.ts'
 import { sql } from '../../src/registry/sql.ts'
 import { openSqlite } from '../../src/registry/sqlite.ts'
 import { openHarborLayout } from '../../src/store/harbor-layout.ts'
+import { makeTempDir } from '../make-task.ts'
 import { type Kit, numberOf, onBothDatabases } from './databases.ts'
 import { addRecords, finishJob, makeBigJob, makeJob, trialOf } from './jobs.ts'
 
 const later = '2026-11-15T09:00:00.000000Z'
+
+test('an error for which SQLite rolls back by itself is the one that is told', async () => {
+  await using database = await openSqlite(join(await makeTempDir(), 'registry.db'))
+  await database.script('CREATE TABLE rows (text TEXT); PRAGMA max_page_count = 4')
+  const rows = [['x'.repeat(1_000_000)]]
+  await expect(database.insert({ table: 'rows', columns: ['text'], rows })).rejects.toThrow(/full/)
+  await database.run(sql`INSERT INTO rows VALUES ('small')`)
+})
 
 onBothDatabases('the registry', (kit: Kit) => {
   const count = (address: string, table: string) => numberOf(address, `SELECT count(*) FROM ${table}`)
@@ -49,6 +58,18 @@ onBothDatabases('the registry', (kit: Kit) => {
   })
 
   describe('ingestion of a job', () => {
+    test('a trial of several steps has used what its steps used', async () => {
+      const registry = await kit.fresh()
+      const base = trialOf({ task: 'a' })
+      const usage = { inputTokens: 10, cacheTokens: 0, outputTokens: 5, costUsd: 0.5 }
+      const nothing = { rewards: null, exit: null, failure: null, metadata: null, agentExecution: null, verifier: null }
+      const steps = ['one', 'two'].map((name) => ({ name, usage, ...nothing }))
+      const job = await makeJob(place(), { id: 'job-steps', records: [{ ...base, usage: null, steps }] })
+      await ingest({ from: [job], registry })
+      expect((await findRuns({ registry }, {}))[0]?.cost_usd).toBe(1)
+      expect(await numberOf(registry, 'SELECT sum(n_output_tokens) FROM sandbox_trial_model_usage')).toBe(10)
+    })
+
     test('every trial is there by how it ended, and a second ingestion adds nothing', async () => {
       const registry = await kit.fresh()
       const records = [

@@ -1,6 +1,6 @@
 import { describeEnd, describeRewards } from '../../app/jobs/trial-row.ts'
 import type { OutputEnd, TrialReport, Turn } from '../../app/view/trial-report.ts'
-import { phases, type Resumed, type TrialRecord } from '../../core/trial.ts'
+import { phases, type Resumed, type TrialRecord, usageOf } from '../../core/trial.ts'
 import { nearPath } from '../../lib/files.ts'
 import { programName } from '../../lib/program-name.ts'
 import { renderCount, renderDuration } from '../../lib/show-numbers.ts'
@@ -29,7 +29,7 @@ export function printTrial(report: TrialReport): void {
 }
 
 function factsOf({ trial, record }: TrialReport): string[] {
-  const { usage } = record
+  const usage = usageOf(record)
   const cost = usage?.costUsd == null ? '' : `, $${usage.costUsd.toFixed(4)}`
   const facts: [string, string | null][] = [
     ['trial', trial.name],
