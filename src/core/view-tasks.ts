@@ -125,7 +125,7 @@ export function listTaskItems(
       (request.check === '' || checksOf(item).includes(request.check)) &&
       (!isSearched || fits(item.name, item.set ?? '', item.family ?? '', textOf(item))),
   )
-  const order = orders[request.sort] ?? orders.name
+  const order = orders[Object.hasOwn(orders, request.sort) ? request.sort : 'name']
   const sign = request.descending ? -1 : 1
   if (order) matching.sort((a, b) => sign * order(a, b) || byText(a.name, b.name) || byText(a.id, b.id))
   return {

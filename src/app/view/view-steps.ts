@@ -67,6 +67,12 @@ export class Trajectories {
       await file.close()
       throw error
     })
+    // Another request may have opened the same file meanwhile.
+    const other = this.opened.get(key)
+    if (other?.stamp === stamp) {
+      await file.close()
+      return other
+    }
     const open = { stamp, file, items: new JsonItems(file, 'steps', place), busy: Promise.resolve() }
     this.opened.set(key, open)
     const [oldest] = this.opened
@@ -74,7 +80,7 @@ export class Trajectories {
       this.opened.delete(oldest[0])
       void oldest[1].busy.then(() => oldest[1].file.close()).catch(() => {})
     }
-    if (before) void before.busy.then(() => before.file.close()).catch(() => {})
+    if (other) void other.busy.then(() => other.file.close()).catch(() => {})
     return open
   }
 }
