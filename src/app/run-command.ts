@@ -30,11 +30,11 @@ export async function runCommand(
     const child = await spawnProcess(program, args, { stdio: ['ignore', output.fd, output.fd], detached: true })
     const exit = once(child, 'exit')
     const pid = child.pid ?? 0
-    await onStart?.(pid)
     const stop = () => void stopGroup(pid)
     signal.addEventListener('abort', stop, { once: true })
     if (signal.aborted) stop()
     try {
+      await onStart?.(pid)
       const [code, by] = await exit
       return code ?? String(by)
     } finally {
