@@ -1,13 +1,13 @@
-import { openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
-import type { Launch, LaunchJob, ScheduledState, Scheduler, Submission, SubmissionRequest } from '../../core/launch.ts'
+import type { ScheduledState, Scheduler, Submission, SubmissionRequest } from '../../core/launch.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import { identify } from '../../lib/process-identity.ts'
 import { signalGroup, spawnProcess } from '../../lib/spawn-process.ts'
 import { withoutSecrets } from '../../lib/without-secrets.ts'
-import { driveScript } from '../shared/drive-script.ts'
+import { driveScript, renderBash } from '../shared/drive-script.ts'
 
 /** This machine without a scheduler: every job is a process that waits for those before it. */
 export default definePlugin({
@@ -26,11 +26,6 @@ export default definePlugin({
   }),
 })
 
-function renderBash(job: LaunchJob, _launch: Launch): string {
-  const pieces = job.script.map(({ about, lines }) => [`# ${about}`, ...lines].join('\n'))
-  return `${['#!/bin/bash', ...pieces].join('\n\n')}\n`
-}
-
 /** Starts the process that drives a job through its dependencies, its tasks and its restarts, and lets go of it. */
 async function start(
   { job, launch, link, scriptPath, tasks }: SubmissionRequest,
@@ -45,7 +40,7 @@ async function start(
     cwd: launch.experimentsDir,
     detached: true,
     stdio: ['ignore', log, log],
-  })
+  }).finally(() => closeSync(log))
   child.unref()
   const who = child.pid === undefined ? null : identify(child.pid)
   if (who === null) throw new BoundaryError('scheduler', `${job.name} could not be started`)

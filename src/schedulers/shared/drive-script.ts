@@ -1,6 +1,12 @@
 import type { Launch, LaunchJob } from '../../core/launch.ts'
 import { shellQuote } from '../../lib/shell.ts'
 
+/** The whole script of a job, for what needs no directives. */
+export function renderBash({ script }: LaunchJob): string {
+  const pieces = script.map(({ about, lines }) => [`# ${about}`, ...lines].join('\n'))
+  return `${['#!/bin/bash', ...pieces].join('\n\n')}\n`
+}
+
 /** What stands in for a scheduler: waits for the jobs before, runs the tasks a few at a time, and again as often as allowed. */
 export function driveScript(
   job: LaunchJob,

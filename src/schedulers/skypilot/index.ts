@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
-import type { JobState, Launch, LaunchJob, ScheduledState, Scheduler, SubmissionRequest } from '../../core/launch.ts'
+import type { JobState, LaunchJob, ScheduledState, Scheduler, SubmissionRequest } from '../../core/launch.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import { execProgram } from '../../lib/exec-program.ts'
 import { writeAtomic } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import { renderBash } from '../shared/drive-script.ts'
 import { renderTask } from './render-task.ts'
 
 const queueSchema = z.array(
@@ -129,11 +130,6 @@ function taskFile(scriptPath: string, lane: number): string {
 
 function launchCommand(file: string): string[] {
   return ['sky', 'jobs', 'launch', '--yes', '--detach-run', file]
-}
-
-function renderBash(job: LaunchJob, _launch: Launch): string {
-  const pieces = job.script.map(({ about, lines }) => [`# ${about}`, ...lines].join('\n'))
-  return `${['#!/bin/bash', ...pieces].join('\n\n')}\n`
 }
 
 function refused(what: string, said: string): BoundaryError {
