@@ -5,6 +5,7 @@ import { packageRoot } from '../lib/package-root.ts'
 import { unknownPlugin } from '../plugins/make-plugin.ts'
 import { pipelineStages } from '../plugins/make-stage.ts'
 import { registry } from '../plugins/table.ts'
+import { isModulePath } from '../plugins/user-modules/import-path.ts'
 import { loadImported } from '../plugins/user-modules/load-imported.ts'
 import { isPlugin } from '../plugins/user-modules/make-imported.ts'
 
@@ -43,7 +44,7 @@ export async function findPlugin(kind: PluginKind, name: string): Promise<Plugin
   const table = tables[kind]
   const load = Object.hasOwn(table, name) ? table[name] : undefined
   if (load) return (await load()).default
-  if (/^(?:\.{0,2}\/|npm:)/.test(name)) return loadPluginFile(name)
+  if (isModulePath(name)) return loadPluginFile(name)
   throw unknownPlugin(kind, name, Object.keys(table))
 }
 

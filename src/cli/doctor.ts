@@ -1,6 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
 import type { Finding } from '../app/doctor/check.ts'
 import { examine } from '../app/doctor/examine.ts'
+import { several } from '../app/flags/values.ts'
 import { copyable } from './copyable.ts'
 import { interruptSignal } from './interrupt.ts'
 import { note, printJson, printTable } from './output.ts'
@@ -13,11 +14,7 @@ export default () =>
         'It starts nothing and prints no secret.',
     )
     .option('--api-base <url>', 'also try a model server, for example http://localhost:8000/v1')
-    .option(
-      '--require <name>',
-      'exit with 3 unless this is available, for example sandbox/local; repeatable',
-      (text: string, before: string[] = []) => [...before, text],
-    )
+    .option('--require <name>', 'exit with 3 unless this is available, for example sandbox/local; repeatable', several)
     .option('--json', 'print the result as JSON')
     .action(async ({ apiBase = null, require = [], json = false }) => {
       const interrupt = interruptSignal()

@@ -1,7 +1,7 @@
-import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
+import { Command } from '@commander-js/extra-typings'
 import { checkEndpoint } from '../app/engine/check-endpoint.ts'
 import type { EngineRequest } from '../app/engine/engine-request.ts'
-import { joinAddresses, wholeNumber } from '../app/flags/values.ts'
+import { joinAddresses, portNumber, several, wholeNumber } from '../app/flags/values.ts'
 import { parsedAssignments } from '../app/job/assignments.ts'
 import { loadVllmFile, runVllm } from '../app/serve/run-vllm.ts'
 import { UserError } from '../core/errors.ts'
@@ -95,14 +95,4 @@ function requestOf(options: Options): EngineRequest {
     ...(api_key_env !== undefined && { api_key_env }),
     options: { ...own, ...parsedAssignments('--engine-kwarg', options.engineKwarg ?? []) },
   }
-}
-
-function several(text: string, before: string[] = []): string[] {
-  return [...before, text]
-}
-
-function portNumber(text: string): number {
-  const port = Number(text)
-  if (/^\d+$/.test(text) && port <= 65_535) return port
-  throw new InvalidArgumentError(`expected a number from 0 to 65535, got ${JSON.stringify(text)}`)
 }

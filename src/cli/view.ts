@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
+import { portNumber } from '../app/flags/values.ts'
 import { jobPaths } from '../app/jobs/find-job.ts'
 import type { Board } from '../app/view/board.ts'
 import { exportSite } from '../app/view/export/export-site.ts'
@@ -176,12 +177,6 @@ async function openBrowser(url: string): Promise<void> {
   } catch {
     note('no browser could be opened: open the address yourself')
   }
-}
-
-function portNumber(text: string): number {
-  const port = Number(text)
-  if (/^\d+$/.test(text) && port <= 65_535) return port
-  throw new InvalidArgumentError(`expected a number from 0 to 65535, got ${JSON.stringify(text)}`)
 }
 
 function rowCount(text: string): number {

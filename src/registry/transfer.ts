@@ -26,7 +26,7 @@ const exported: Readonly<Record<string, readonly string[]>> = {
     ...['description', 'is_public', 'updated_at'],
   ],
   model_datasets: ['model_id', 'dataset_name', 'position'],
-  benchmarks: [...['id', 'name', 'version', 'is_external', 'external_link', 'description', 'is_public', 'updated_at']],
+  benchmarks: ['id', 'name', 'version', 'is_external', 'external_link', 'description', 'is_public', 'updated_at'],
   sandbox_tasks: ['checksum', 'name', 'source', 'digest', 'path', 'git_url', 'git_commit_id', 'created_at'],
   sandbox_benchmark_tasks: ['benchmark_id', 'task_checksum'],
   dataset_sources: ['dataset_id', 'kind', 'name'],

@@ -25,6 +25,13 @@ export function wholeNumber(least: number): (text: string) => number {
   }
 }
 
+/** Parses the number of a port; 0 is any that is free. */
+export function portNumber(text: string): number {
+  const port = Number(text)
+  if (/^\d+$/.test(text) && port <= 65_535) return port
+  throw new InvalidArgumentError(`expected a number from 0 to 65535, got ${JSON.stringify(text)}`)
+}
+
 /** Collects the values of an option that may be given several times. */
 export function several(text: string, before: readonly string[] = []): string[] {
   return [...before, text]

@@ -201,7 +201,7 @@ function wholeModel(at: PlanContext, settings: Settings, { input, base, after }:
     : [consolidate, planModelUpload(at, { dir: out, target, message, after: 'consolidate', summaryFile })]
 }
 
-/** A preset by its name, or a file; without one, the smallest preset. */
+/** A preset by its name, or a file (default: the preset qwen3-8b). */
 async function presetOf(settings: Settings): Promise<string> {
   const asked = settings.text('train_config_path') ?? 'qwen3-8b'
   const shipped = join(packageRoot, 'configs/sft', `${asked}.yaml`)

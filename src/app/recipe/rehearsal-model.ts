@@ -24,17 +24,8 @@ export function rehearsalModel(model: string): ModelClient {
     complete: async (request) => {
       const text = replyTo(request)
       const usage = { inputTokens: 0, cacheTokens: 0, outputTokens: estimateTokens(text) }
-      const reply = {
-        text,
-        reasoning: null,
-        toolCalls: [],
-        finish: 'stop',
-        usage,
-        costUsd: 0,
-        tokens: null,
-        latencyMs: 0,
-      }
-      return { kind: 'reply', reply: { ...reply, finish: 'stop' } }
+      const nothing = { reasoning: null, toolCalls: [], costUsd: 0, tokens: null, latencyMs: 0 }
+      return { kind: 'reply', reply: { ...nothing, text, finish: 'stop', usage } }
     },
   }
 }

@@ -69,9 +69,8 @@ export async function readDatasetRows(files: readonly string[], choose: Choose):
   }
   const wanted = choose([...trials.values()], (numbers) => numbers.length).flat()
   if (wanted.length === 0) return []
-  const list2 = wanted.join(', ')
   const whole = await sql.rows(
-    `SELECT nth, to_json(t)::VARCHAR AS row FROM ${numbered} t WHERE nth IN (${list2}) ORDER BY nth`,
+    `SELECT nth, to_json(t)::VARCHAR AS row FROM ${numbered} t WHERE nth IN (${wanted.join(', ')}) ORDER BY nth`,
   )
   return whole.map(({ nth, row }) => nameRow(parseJson(String(row)), Number(nth) - 1))
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { codeOf, isMissing, readTextIfExists, writeAtomic } from '../../lib/files.ts'
-import { readJson } from '../../lib/parse-json.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { identitySchema, livenessOf, markedOurselves, ownersDirOf } from '../../lib/process-identity.ts'
 import { signalProcess } from '../../lib/spawn-process.ts'
 import { pluginContext } from '../../plugins/make.ts'
@@ -85,18 +85,10 @@ async function readNotes(dir: string): Promise<ServerNote[]> {
   for (const name of names.filter((name) => name.endsWith('.json'))) {
     // Its owner may remove it now.
     const text = await readTextIfExists(join(dir, name))
-    const parsed = noteSchema.safeParse(text === null ? null : jsonOf(text))
+    const parsed = noteSchema.safeParse(parseJson(text ?? ''))
     if (parsed.success) notes.push(parsed.data)
   }
   return notes
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return readJson(text)
-  } catch {
-    return null
-  }
 }
 
 async function endAll(id: string): Promise<void> {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { exists, kindAt, readTextIfExists } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import { isUrl } from '../../registry/open.ts'
 import { type RegistryPlace, registryAddress } from '../registry/open.ts'
 import { isAblation } from './ablations.ts'
 import { Board } from './board.ts'
@@ -42,7 +43,7 @@ export async function sortPaths(paths: readonly string[], place: RegistryPlace):
 /** A registry that was named has to exist; the default one may be missing. */
 async function placeOf(place: RegistryPlace): Promise<RegistryPlace | null> {
   const address = registryAddress(place)
-  if (/^postgres(ql)?:\/\//i.test(address) || (await exists(address))) return place
+  if (isUrl(address) || (await exists(address))) return place
   if (place.registry === undefined && place.registryEnv === undefined) return null
   throw new UserError(`${address}: expected a registry, got nothing there`, 'ot-agent registry ingest makes one')
 }

@@ -1,16 +1,13 @@
 import type { AgentExit } from '../../core/agent.ts'
-import { phases, type Span, type TrialRecord } from '../../core/trial.ts'
+import { phases, type TrialRecord } from '../../core/trial.ts'
 import type { ViewOutcome, ViewTrialRow } from '../../core/view.ts'
 import { mainReward } from '../../stats/metrics.ts'
+import { secondsBetween, trialMeasures } from '../../stats/trial-measures.ts'
 
 /** A finished trial in a list. `intern` gives one copy of texts that many trials share. */
 export function viewRowOf(record: TrialRecord, intern: (text: string) => string = (text) => text): ViewTrialRow {
-  const { end, usage } = record
-  const parts = usage === null && record.steps !== null ? record.steps.map((step) => step.usage) : [usage]
-  const sum = (key: 'inputTokens' | 'outputTokens' | 'costUsd') => {
-    const known = parts.flatMap((part) => part?.[key] ?? [])
-    return known.length === 0 ? null : known.reduce((total, value) => total + value, 0)
-  }
+  const { end } = record
+  const measured = trialMeasures(record)
   const failure = end.kind === 'failed' ? end.failure : null
   return {
     name: record.name,
@@ -25,10 +22,10 @@ export function viewRowOf(record: TrialRecord, intern: (text: string) => string 
     code: failure === null ? null : intern(failure.code),
     startedAt: record.startedAt,
     seconds: secondsBetween(record.startedAt, record.finishedAt),
-    phaseSec: phases.map((phase) => phaseSeconds(record, phase)),
-    inputTokens: sum('inputTokens'),
-    outputTokens: sum('outputTokens'),
-    costUsd: sum('costUsd'),
+    phaseSec: phases.map((phase) => measured[phase] ?? null),
+    inputTokens: measured.inputTokens ?? null,
+    outputTokens: measured.outputTokens ?? null,
+    costUsd: measured.costUsd ?? null,
     retries: record.retries,
     tampered: [record, ...(record.steps ?? [])].some(({ system }) => (system?.restored.total ?? 0) > 0),
   }
@@ -55,15 +52,4 @@ function outcomeOf({ end }: Pick<TrialRecord, 'end'>): ViewOutcome {
 function stopOf(exit: AgentExit): string | null {
   if (exit.kind === 'limit') return `${exit.limit} limit`
   return exit.kind === 'exited' ? `exit code ${exit.exitCode}` : null
-}
-
-function phaseSeconds({ spans, steps }: TrialRecord, phase: (typeof phases)[number]): number | null {
-  const ofSteps = spans[phase] === null && (phase === 'agentExecution' || phase === 'verifier')
-  const all: (Span | null)[] = ofSteps ? (steps ?? []).map((step) => step[phase]) : [spans[phase]]
-  const known = all.flatMap((span) => (span?.finishedAt ? [secondsBetween(span.startedAt, span.finishedAt)] : []))
-  return known.length === 0 ? null : known.reduce((total, seconds) => total + seconds, 0)
-}
-
-function secondsBetween(from: string, to: string): number {
-  return (Date.parse(to) - Date.parse(from)) / 1000
 }

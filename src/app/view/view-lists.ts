@@ -12,9 +12,18 @@ export async function viewJobs(library: Library, request: ListRequest): Promise<
   return { ...listJobs(rows, request), broken }
 }
 
+/** Files of a job itself that can be read. */
+export const jobFiles: readonly string[] = [
+  'config.json',
+  'lock.json',
+  'result.json',
+  'job.json',
+  'job.log',
+  'spend.jsonl',
+]
+
 /** The top of a job's page. */
 export async function viewJob({ row, there, index }: LibraryJob): Promise<ViewJob> {
-  const files = ['config.json', 'lock.json', 'result.json', 'job.json', 'job.log', 'spend.jsonl']
   const present = await namesIn(there.dir)
   return {
     job: row,
@@ -24,7 +33,7 @@ export async function viewJob({ row, there, index }: LibraryJob): Promise<ViewJo
     indexed: index.rows.size,
     complete: index.complete,
     running: row.state === 'running' || row.state === 'unknown' ? index.running : [],
-    files: files.filter((name) => present.includes(name)),
+    files: jobFiles.filter((name) => present.includes(name)),
   }
 }
 

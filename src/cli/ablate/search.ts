@@ -30,7 +30,7 @@ export default () =>
     })
 
 /** A search as a page: what is left, then round by round. */
-export function searchPage(result: SearchResult): Page {
+function searchPage(result: SearchResult): Page {
   const { name, rounds, factor, spent, budget } = result
   const last = rounds.at(-1)
   const scored = (last?.variants ?? []).flatMap((each) => (each.score === null ? [] : [{ ...each, score: each.score }]))
