@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp } from 'node:fs/promises'
+import { mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, type TestContext, test } from 'vitest'
@@ -26,6 +26,26 @@ describe('control groups without a sandbox', needs('bwrap'), () => {
     expect(workshop.groups.list()).not.toContain(id)
   })
 })
+
+test.skipIf(process.getuid?.() !== 0)(
+  'a process that a dead owner left half-started is known by its mounts, and ended',
+  {
+    ...needs('bwrap', 'unshare'),
+  },
+  async () => {
+    const workshop = await Workshop.open(await mkdtemp(join(tmpdir(), 'state-')))
+    const id = await idOfDeadOwner()
+    const upper = join(workshop.sandboxesDir, id, 'upper')
+    await mkdir(upper, { recursive: true })
+    const script = `mount -t tmpfs none '${upper}' && echo mounted && exec sleep 1000`
+    const child = spawn('unshare', ['--mount', 'sh', '-c', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    await once(child.stdout, 'data')
+    const ended = once(child, 'exit')
+    expect(await reap(workshop)).toMatchObject([{ id }])
+    expect(await ended).toEqual([null, 'SIGKILL'])
+  },
+)
 
 async function openWorkshop(context: TestContext): Promise<Workshop> {
   const workshop = await Workshop.open(await mkdtemp(join(tmpdir(), 'state-')))

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Reaped, ReapOptions } from '../../core/sandbox.ts'
@@ -15,6 +16,8 @@ export async function reap(workshop: Workshop, options: ReapOptions = {}): Promi
   const { dryRun = false } = options
   const reaped: Reaped[] = []
   const ids = await readdir(workshop.sandboxesDir).catch(() => [])
+  let known: readonly Mounting[] | null = null
+  const mounting = () => (known ??= processesWithMounts(workshop.sandboxesDir))
   for (const id of ids) {
     const dir = join(workshop.sandboxesDir, id)
     const lease = loadLease(dir)
@@ -24,7 +27,7 @@ export async function reap(workshop: Workshop, options: ReapOptions = {}): Promi
     const bytes = await diskBytesOf(dir)
     let stuck = false
     if (!dryRun) {
-      endHolder(lease)
+      endHolder(lease, dir, mounting)
       stuck = await workshop.discard(id, dir)
     }
     if (!stuck) reaped.push({ ...found, bytes })
@@ -39,9 +42,33 @@ export async function reap(workshop: Workshop, options: ReapOptions = {}): Promi
 
 const noOwner = { job: '', trial: '' }
 
-/** The holder dies with its owner; this is for the moment when it has not yet. */
-function endHolder(lease: LeaseFile | null): void {
+/**
+ * The holder dies with its owner; this is for the moment when it has not yet. One whose owner died while it started may be half of bubblewrap
+ * that waits for the other half for ever. No lease names it, but it has the sandbox's mounts.
+ */
+function endHolder(lease: LeaseFile | null, dir: string, mounting: () => readonly Mounting[]): void {
   if (lease?.holder && isRunningHere(lease.holder)) signalProcess(lease.holder.pid, 'SIGKILL')
+  else for (const { pid, mounts } of mounting()) if (mounts.includes(`${dir}/`)) signalProcess(pid, 'SIGKILL')
+}
+
+interface Mounting {
+  readonly pid: number
+  readonly mounts: string
+}
+
+function processesWithMounts(dir: string): Mounting[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  const all = pids.map((pid) => ({ pid: Number(pid), mounts: mountsOf(pid) }))
+  return all.filter(({ mounts }) => mounts.includes(`${dir}/`))
+}
+
+/** Nothing for a process that has ended, or that this user may not look into. */
+function mountsOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/mountinfo`, 'utf8')
+  } catch {
+    return ''
+  }
 }
 
 /** Bases that were being built when their builder died; those of earlier versions, which do not say who built them, after a day. */
