@@ -44,6 +44,7 @@ export async function localContract(ids: 'own' | 'host'): Promise<void> {
   sandboxContract(`local, ids=${ids}`, { makeProvider, exceptions, takeAway })
   allowlistLaw(makeProvider)
   manyLayersLaw(makeProvider, stateDir)
+  sharedMemoryLaw(makeProvider, stateDir)
 }
 
 /** The options of a mount name every layer, and newer programs that mount take fewer letters of them than the kernel does. */
@@ -55,4 +56,21 @@ function manyLayersLaw(makeProvider: () => SandboxProvider, stateDir: string): v
     await using box = await makeProvider().lease({ owner, environment: plainEnvironment(context) })
     expect((await box.exec(['wc', '-l', '/said'])).stdout).toMatch(/^12 /)
   }, 120_000)
+}
+
+/** A program may close its directory to everyone, and an ordinary user cannot even look into it then. */
+function sharedMemoryLaw(makeProvider: () => SandboxProvider, stateDir: string): void {
+  test('a freeze leaves another /dev/shm, whatever a program made of the one before', async () => {
+    const environment = plainEnvironment(mkdtempSync(join(stateDir, 'shm-')))
+    await using box = await makeProvider().lease({ owner: { job: 'shm', trial: 'one' }, environment })
+    const sh = async (script: string) => (await box.exec(['sh', '-c', script])).stdout.trim()
+    const look = () => sh('stat -c "%a %u" /dev/shm; ls -A /dev/shm 2>&1')
+    expect(await look()).toBe('1777 0')
+    for (const damage of ['chown 1000 /dev/shm; chmod 700 /dev/shm', 'echo secret > /dev/shm/file; chmod 0 /dev/shm']) {
+      await sh(damage)
+      expect(await look()).not.toBe('1777 0')
+      await box.freeze({})
+      expect(await look()).toBe('1777 0')
+    }
+  }, 60_000)
 }

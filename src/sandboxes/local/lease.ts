@@ -199,7 +199,7 @@ export class LocalBody implements SandboxBody {
   /** An empty directory is removed with the sandbox: a disk may take long for that, and everything waits meanwhile. */
   private async clearSharedMemory(): Promise<void> {
     const before = this.machine.mounts.get('/dev/shm')
-    if (before !== undefined && readdirSync(before).length > 0) await removeTree(before)
+    if (before !== undefined && !isEmpty(before)) await removeTree(before)
     this.machine.mounts.set('/dev/shm', newSharedMemory(this.owned.dir))
   }
 
@@ -212,5 +212,14 @@ export class LocalBody implements SandboxBody {
 
   private place(path: string): string {
     return join(this.owned.dir, 'mounts', `${path.slice(1)}-${this.generation}`)
+  }
+}
+
+/** False too for one that a program inside closed: an ordinary user cannot look into it. */
+function isEmpty(dir: string): boolean {
+  try {
+    return readdirSync(dir).length === 0
+  } catch {
+    return false
   }
 }
