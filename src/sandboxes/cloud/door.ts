@@ -2,7 +2,7 @@ import { Duplex } from 'node:stream'
 import type { Door } from '../../core/sandbox.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { cloudFailure } from './failures.ts'
-import type { CloudMachine, RemoteProcess } from './machine.ts'
+import type { CloudMachine } from './machine.ts'
 import { perlRelay, pythonRelay } from './relay.ts'
 
 const startScript = `if command -v python3 > /dev/null; then exec python3 -u -c ${shellQuote(pythonRelay)}
@@ -19,7 +19,9 @@ export async function openDoor(machine: CloudMachine, accept: (socket: Duplex) =
   const opened = new Promise<string>((resolve) => {
     port = resolve
   })
-  const relay = await machine.stream(startScript, (line) => {
+  // A program inside may connect before we know that the listener runs.
+  const send = makeSender(async (text) => (await starting).write(text))
+  const starting = machine.stream(startScript, (line) => {
     const [kind = '', id = '', data = ''] = line.split(' ')
     if (kind === 'port' || kind === 'none') return port(kind === 'port' ? id : '')
     if (kind === 'open') {
@@ -29,7 +31,7 @@ export async function openDoor(machine: CloudMachine, accept: (socket: Duplex) =
     } else if (kind === 'data') sockets.get(id)?.hear(Buffer.from(data, 'base64'))
     else if (kind === 'end') sockets.get(id)?.push(null)
   })
-  const send = makeSender(relay)
+  const relay = await starting
   const ended = relay.exited.then(
     () => '',
     () => '',
@@ -57,14 +59,14 @@ export async function openDoor(machine: CloudMachine, accept: (socket: Duplex) =
 }
 
 /** Lines go out one request after another, in order; what waits meanwhile goes together. */
-function makeSender(relay: RemoteProcess): (line: string) => Promise<void> {
+function makeSender(write: (text: string) => Promise<void>): (line: string) => Promise<void> {
   let waiting = ''
   let going: Promise<void> | null = null
   const flush = async () => {
     while (waiting !== '') {
       const text = waiting
       waiting = ''
-      await relay.write(text)
+      await write(text)
     }
     going = null
   }
