@@ -163,10 +163,12 @@ async function askAlive(
 async function sendAnswer(response: ServerResponse, answer: WireAnswer): Promise<void> {
   const began = response.headersSent
   if (!began) response.writeHead(answer.status, { ...answer.headers })
+  const closed = once(response, 'close')
+  closed.catch(() => {})
   for (const { data } of answer.pieces) {
     const piece = began && answer.status !== 200 ? `event: error\ndata: ${String(data)}\n\n` : data
     if (response.destroyed) return
-    if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+    if (!response.write(piece)) await Promise.race([once(response, 'drain'), closed])
   }
   response.end()
 }

@@ -71,9 +71,11 @@ async function feed(stdin: NodeJS.WritableStream | null, input: AsyncIterable<Ui
   stdin.on('error', () => {
     broken = true
   })
+  // One for all waits: listeners that stay would be a leak, and a warning on stderr.
+  const closed = once(stdin, 'close').catch(() => {})
   for await (const chunk of input ?? []) {
     if (broken) break
-    if (!stdin.write(chunk)) await Promise.race([once(stdin, 'drain'), once(stdin, 'close')]).catch(() => {})
+    if (!stdin.write(chunk)) await Promise.race([once(stdin, 'drain'), closed]).catch(() => {})
   }
   stdin.end()
 }
