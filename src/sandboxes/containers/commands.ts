@@ -14,6 +14,8 @@ const scriptBytes = 256 * 1024
 /** How long a killed command may take to be seen as gone. */
 const killedMs = 10_000
 const killAgainMs = 100
+/** More numbers of processes than a container may have. */
+const listBytes = 64 * 1024
 
 interface StreamedOptions extends Omit<ExecOptions, 'stdin' | 'outputLimitBytes'> {
   readonly sinks: Sinks
@@ -58,7 +60,7 @@ export class Commands {
       const done = randomBytes(12).toString('hex')
       let found = ''
       const collect = (chunk: Buffer) => {
-        found += chunk
+        if (found.length < listBytes) found += chunk
         return true
       }
       const end = await shell.run(renderKill(mark, known, done), done, { stdout: collect, stderr: () => true })

@@ -40,6 +40,9 @@ export interface Sinks {
   readonly stderr: (chunk: Buffer) => boolean
 }
 
+/** Output that is held until the shell says that it took its script. A shell of the agent's own may never say so, and print for ever. */
+const mostEarlyBytes = 64 * 2 ** 20
+
 /** A shell inside a container that waits for commands on one long-lived connection, or has just one to run. */
 export class Shell {
   private frames: Frames | undefined
@@ -85,6 +88,7 @@ export class Shell {
     }
     let toSkip = bytes.length
     const early: Buffer[] = []
+    let earlyBytes = 0
     return new Promise((resolve) => {
       const finish = (end: ShellEnd) => {
         this.frames = undefined
@@ -98,8 +102,12 @@ export class Shell {
         // The first thing on stderr is the mark that says that the shell took the script. What comes before it is no command's.
         const skipped = channel === 'stderr' ? Math.min(toSkip, chunk.length) : 0
         toSkip -= skipped
-        if (channel === 'stdout' && toSkip > 0) early.push(chunk)
-        else if (skipped < chunk.length) readers[channel].feed(chunk.subarray(skipped))
+        if (channel === 'stdout' && toSkip > 0) {
+          early.push(chunk)
+          earlyBytes += chunk.length
+          // Whoever printed that much was started.
+          if (earlyBytes > mostEarlyBytes) finish({ kind: 'lost', started: true })
+        } else if (skipped < chunk.length) readers[channel].feed(chunk.subarray(skipped))
         if (toSkip === 0) for (const held of early.splice(0)) readers.stdout.feed(held)
         const report = /^:(\d+):([01])\./.exec(readers.stdout.tail)
         if (!readers.stderr.found || !report) return
