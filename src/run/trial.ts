@@ -58,7 +58,7 @@ export interface TrialRequest {
   readonly judge?: Judge | undefined
   /** Default `always`. */
   readonly secondRun?: SecondRun | undefined
-  /** How long giving the sandbox back may take; default 20. */
+  /** How long releasing the sandbox may take; default 20. */
   readonly releaseSec?: number
 }
 

@@ -42,7 +42,7 @@ export interface TaskReport {
   readonly opinion?: Omit<OpinionReport, 'check'>
 }
 
-/** Lints a task and, unless only that is asked for, plays its trials: oracle, again and again, nop, the laws and forger. */
+/** Lints a task and, unless only that is asked for, runs its trials: oracle, again and again, nop, the laws and forger. */
 export async function checkTask(task: Task, request: CheckRequest, workDir: string): Promise<TaskReport> {
   const files = await loadTaskFiles(task)
   const linted = await lintTask(task, files)

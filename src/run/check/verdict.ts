@@ -163,8 +163,7 @@ function ok(name: CheckName): Check {
   return { name, outcome: 'ok', reasons: [] }
 }
 
-/** Rewards with their keys in order, so that equal ones look equal. */
-/** Rewards in words: one number where that is all. */
+/** Rewards in words: one number where that is all, else their keys in order, so that equal ones look equal. */
 export function describeRewards(rewards: Rewards | null): string {
   if (rewards === null) return 'nothing'
   const entries = Object.entries(rewards).sort(([a], [b]) => (a < b ? -1 : 1))

@@ -84,8 +84,10 @@ function checkName(name: string): void {
 async function ownJob(dir: string, identity: JobIdentity): Promise<OwnJob> {
   const { own, ...there } = await loadJobSettings(dir)
   const before = own && parseIdentity(own.identity)
-  if (!before)
-    throw new UserError(`${dir}: expected a job of this program, found one of another`, 'choose another --job-name')
+  if (!before) {
+    const maker = own ? 'by another version of ot-agent' : 'by Harbor, not by ot-agent'
+    throw new UserError(`${dir}: this job was made ${maker}`, 'choose another --job-name')
+  }
   const changes = differences(before, identity)
   if (changes.length === 0) return { ...there, own }
   const more = changes.length > 5 ? `; and ${changes.length - 5} more` : ''

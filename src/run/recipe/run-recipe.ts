@@ -44,11 +44,11 @@ export interface RecipeRun {
   /** A folder that other machines use too: finished steps are looked for there, and put there. */
   readonly sharedCache?: string | undefined
   readonly onEvent?: (event: RecipeEvent) => void
-  /** Hears which stages have work left, before any is done and anything is written; throws to stop there. */
   /** There for a rehearsal: what each stage is given instead of `services`, and where it says what it did without. */
   readonly rehearse?:
     | ((stage: string) => { readonly services: StageServices; readonly rehearsal: Rehearsal })
     | undefined
+  /** Hears which stages have work left, before any is done and anything is written; throws to stop there. */
   readonly refuse?: ((pending: readonly string[]) => void) | undefined
 }
 

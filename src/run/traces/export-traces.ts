@@ -16,7 +16,7 @@ export interface TraceMaker<Row> extends TrialReading {
 export interface TraceSink<Row, File> {
   add(row: Row): Promise<void>
   finish(): Promise<readonly File[]>
-  /** Lets go of open files, when the export is given up. */
+  /** Closes open files when the export fails. */
   abandon(): Promise<void>
 }
 

@@ -59,8 +59,8 @@ async function readTrial(
     const files = await store.readFiles(record.name, reading.limitOf)
     return { input, trial: { job: input.job, record, files } }
   } catch (error) {
-    const ofTheWorld = error instanceof BoundaryError || error instanceof UserError || codeOf(error) !== undefined
-    if (!ofTheWorld) throw error
+    const isBug = !(error instanceof BoundaryError || error instanceof UserError || codeOf(error) !== undefined)
+    if (isBug) throw error
     const drop: Drop = { reason: 'trial-unreadable', detail: messageOf(error), traceSource: null, step: null }
     return { input, record, drop }
   }

@@ -29,6 +29,7 @@ export async function settleRewards(
   signal: AbortSignal,
 ): Promise<Rewards> {
   const rubricFile = join(testsDir(round.step?.dir ?? context.task.dir), judgeFileName)
+  // Most tasks have none, and a look takes less time than an attempt to open it.
   const rubric = (await exists(rubricFile)) ? await readTextIfExists(rubricFile) : null
   const precedence = context.config.verifier.rewardPrecedence
   if (rubric === null) return parseRewards(files, precedence)

@@ -8,7 +8,7 @@ import { utcNow } from '../../lib/time.ts'
 import type { HostEnv } from './context.ts'
 import { emptyNotes, type RoundNotes } from './round.ts'
 
-/** What becomes known while a trial plays, whether or not it comes to a score. */
+/** What becomes known while a trial runs, whether or not it comes to a score. */
 export interface TrialNotes {
   sandbox: SandboxFacts | null
   environmentSetup: Span | null

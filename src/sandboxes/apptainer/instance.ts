@@ -151,7 +151,7 @@ export class Instance {
     })
   }
 
-  /** Its first process cannot be killed from inside; with it, every other one goes. */
+  /** With its first process, every other one goes. */
   async stop(): Promise<void> {
     await this.reviving?.catch(() => {})
     await this.end()

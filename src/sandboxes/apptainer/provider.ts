@@ -8,6 +8,7 @@ import { ControlGroups, type Limits } from '../../lib/control-group.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { ownersDirOf } from '../../lib/process-identity.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
+import { lazily } from '../../lib/shared-work.ts'
 import type { Lease } from '../common/lease.ts'
 import type { LeaseProvider } from '../namespaces/allowlist.ts'
 import { forgetLease, isAbandoned, loadLease, newId, saveLease } from '../namespaces/lease-file.ts'
@@ -44,7 +45,7 @@ interface Place {
 
 export function makeApptainer(options: ApptainerOptions, context: PluginContext): LeaseProvider {
   const home = join(context.stateDir, 'apptainer')
-  const openPlace = async (): Promise<Place> => {
+  const open = lazily(async (): Promise<Place> => {
     const apptainer = findApptainer(context.stateDir, options.program)
     if (/[,:\s]/.test(home))
       throw new UserError(
@@ -58,15 +59,7 @@ export function makeApptainer(options: ApptainerOptions, context: PluginContext)
     const digest = createHash('sha256').update(home).digest('hex').slice(0, 8)
     const ownersDir = ownersDirOf(context.stateDir)
     return { apptainer, home, ownersDir, groups: ControlGroups.find(`ot-agent-${digest}`) }
-  }
-  let opened: Promise<Place> | undefined
-  const open = () => {
-    opened ??= openPlace().catch((error: unknown) => {
-      opened = undefined
-      throw error
-    })
-    return opened
-  }
+  })
   const imagesDir = join(home, 'images')
   return {
     name: 'apptainer',

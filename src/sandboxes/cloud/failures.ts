@@ -17,11 +17,11 @@ export function cloudFailure(code: CloudFailure, message: string, cause?: unknow
 /** Too many requests, or a server in trouble: worth a short wait in place. A quota is not; only its holder can make room. */
 const passing = new Set<string>(['SandboxRateLimitError', 'SandboxUnavailableError'])
 
+const tries = 5
+const firstPauseMs = 500
+
 /** Tries a request a few times while the cloud says that it is busy or in trouble, waiting longer each time. */
-export async function withPatience<T>(
-  work: () => Promise<T>,
-  { signal, tries = 5, firstPauseMs = 500 }: { signal?: AbortSignal; tries?: number; firstPauseMs?: number } = {},
-): Promise<T> {
+export async function withPatience<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()

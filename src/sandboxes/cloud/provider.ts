@@ -142,7 +142,7 @@ async function create(
   { lease, labels }: LeaseMarks,
 ): Promise<CloudMachine> {
   try {
-    return await withPatience(() => cloud.create(image, environment, labels), signal ? { signal } : {})
+    return await withPatience(() => cloud.create(image, environment, labels), signal)
   } catch (error) {
     for (const pauseMs of [0, 500, 1500]) {
       await sleep(pauseMs)

@@ -53,7 +53,7 @@ my ($port) = sockaddr_in(getsockname($server));
 my $poll = IO::Select->new($server, \\*STDIN); my (%open, %ids, $count, $rest); $count = 0; $rest = '';
 sub put { my ($to, $data) = @_; while (length $data) { my $n = syswrite($to, $data); return 0 unless defined $n; substr($data, 0, $n) = ''; } 1 }
 sub say_ { put(\\*STDOUT, $_[0] . "\\n") }
-sub encode { my $b = pack('u', $_[0]); my $out = ''; my $at = 0; my $in = $_[0];
+sub encode { my $out = ''; my $at = 0; my $in = $_[0];
   my @a = ('A'..'Z', 'a'..'z', '0'..'9', '+', '/');
   while ($at < length $in) { my $part = substr($in, $at, 3); $at += 3; my $bits = unpack('B*', $part); $bits .= '0' x ((6 - length($bits) % 6) % 6);
     my $word = join '', map { $a[oct("0b$_")] } $bits =~ /(.{6})/g; $out .= $word . '=' x (4 - length $word); }

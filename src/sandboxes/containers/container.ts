@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ToolDir } from '../../core/sandbox.ts'
 import type { Environment, Network } from '../../core/task.ts'
+import { sleep } from '../../lib/deadline.ts'
 import { type ContainerEngine, url } from './container-engine.ts'
 import type { EngineImage } from './images.ts'
 import { droppedCapabilities, noNewPrivileges } from './rights.ts'
@@ -199,7 +200,7 @@ export async function removeContainer(engine: ContainerEngine, name: string): Pr
     if (status < 400 || status === 404) return
     // Another removal is under way, or a process is not dead yet.
     if (attempt === 20) throw new BoundaryError('sandbox', `${engine.name} does not remove ${name} (${status})`)
-    await new Promise((resolve) => setTimeout(resolve, 100 * attempt))
+    await sleep(100 * attempt)
     if ((await inspectContainer(engine, name)) === null) return
   }
 }

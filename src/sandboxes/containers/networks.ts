@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
+import { sleep } from '../../lib/deadline.ts'
 import { type ContainerEngine, url } from './container-engine.ts'
 import type { EngineServer } from './server.ts'
 
@@ -48,7 +49,7 @@ export async function removeNetwork(engine: ContainerEngine, name: string, tries
     if (status < 400 || status === 404) return
     if (attempt >= tries)
       throw new BoundaryError('sandbox', `${engine.name} does not remove network ${name} (${status})`)
-    await new Promise((resolve) => setTimeout(resolve, 50 * attempt))
+    await sleep(50 * attempt)
   }
 }
 

@@ -3,6 +3,7 @@ import { BoundaryError, messageOf } from '../../core/errors.ts'
 import type { Network } from '../../core/task.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { cloudFailure } from '../cloud/failures.ts'
+import { LineReader } from '../cloud/line-reader.ts'
 import type {
   CloudMachine,
   PtyOptions,
@@ -13,7 +14,7 @@ import type {
 } from '../cloud/machine.ts'
 import { transferFailure } from '../common/transfer-rules.ts'
 import { Detached } from './detached.ts'
-import { patiently, statusOf, translate } from './failures.ts'
+import { patiently, statusOf } from './failures.ts'
 import { networkSettings } from './network.ts'
 import { openPty } from './pty.ts'
 
@@ -48,15 +49,11 @@ export class DaytonaMachine implements CloudMachine {
 
   /** A terminal is the provider's only two-way stream; without its manners it carries every line as it is. */
   async stream(script: string, onLine: (line: string) => void): Promise<RemoteProcess> {
-    let heard = ''
+    const lines = new LineReader(onLine)
     const pty = await this.openPty(`stty raw -echo\n${script}`, {
       cols: 80,
       rows: 24,
-      onData: (data) => {
-        const lines = (heard + Buffer.from(data).toString('latin1')).split('\n')
-        heard = lines.pop() ?? ''
-        for (const line of lines) onLine(line)
-      },
+      onData: (data) => lines.take(Buffer.from(data).toString('latin1')),
     })
     return { write: (text) => pty.write(Buffer.from(text)), kill: () => pty.kill(), exited: pty.exited }
   }
@@ -177,7 +174,5 @@ export async function removeSandbox(remove: () => Promise<void>): Promise<void> 
         if (statusOf(error) !== 404) throw error
       }),
     { doing: 'cannot delete the sandbox', conflicts: true },
-  ).catch((error: unknown) => {
-    throw translate(error, 'cannot delete the sandbox')
-  })
+  )
 }

@@ -3,7 +3,7 @@ import type { Sandbox } from '@daytonaio/sdk'
 import { shellQuote } from '../../lib/shell.ts'
 import { cloudFailure } from '../cloud/failures.ts'
 import type { PtyOptions, RemotePty } from '../cloud/machine.ts'
-import { patiently, statusOf } from './failures.ts'
+import { patiently } from './failures.ts'
 
 type Process = Sandbox['process']
 type Handle = Awaited<ReturnType<Process['createPty']>>
@@ -116,8 +116,8 @@ class Connection implements RemotePty {
         return await patiently(() => this.machine.process.connectPty(this.id, { onData: this.onData }), {
           doing: 'cannot reach a terminal again',
         })
-      } catch (error) {
-        if (statusOf(error) === 404 || !(await this.machine.alive().catch(() => true))) break
+      } catch {
+        if (!(await this.machine.alive().catch(() => true))) break
       }
     }
     throw cloudFailure('SandboxLostError', 'the connection to a terminal was lost')

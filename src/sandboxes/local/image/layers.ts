@@ -112,7 +112,7 @@ export interface ImageHost {
   readonly cache: Cache
   /** The files an image starts from; `note` says when they only stand in for it. Null: there is no Dockerfile. */
   findBase(image: string | null): Promise<{ readonly base: Base; readonly note: string | null }>
-  /** A machine whose changes collect in `<dir>/upper`; the builder gives it back. */
+  /** A machine whose changes collect in `<dir>/upper`; the builder releases it. */
   makeMachine(request: BuildMachineRequest): Promise<OwnedMachine>
 }
 
