@@ -40,16 +40,17 @@ interface Run {
   readonly timeoutSec?: number
   readonly contextTokens?: number
   readonly sandboxes?: SandboxProvider
+  readonly env?: Readonly<Record<string, string>>
 }
 
 async function run(
   parts: readonly Part[],
-  { options = {}, task, timeoutSec, contextTokens, sandboxes = provider }: Run = {},
+  { options = {}, task, timeoutSec, contextTokens, sandboxes = provider, env = {} }: Run = {},
 ) {
   const client = playedClient(parts, contextTokens === undefined ? {} : { contextTokens })
   const agent = terminus2.make(terminus2.options.parse(options), { env: {}, stateDir })
   const config = {
-    agent: agentConfig({ name: 'terminus-2', overrideTimeoutSec: timeoutSec ?? null, modelName: client.model }),
+    agent: agentConfig({ name: 'terminus-2', overrideTimeoutSec: timeoutSec ?? null, modelName: client.model, env }),
   }
   const { record, dir } = await playTrial({ agent, client, config, provider: sandboxes, ...(task && { task }) })
   const read = (path: string) => readFileSync(join(dir, 'agent', path), 'utf8')
@@ -81,6 +82,22 @@ withSandboxes('terminus-2', () => {
     const tried = await run([solves, 'hello', 'hello', 'hello'], { options: { max_parse_errors: 3 } })
     expect(tried.record.end).toMatchObject({ kind: 'scored', rewards: { reward: 1 } })
     expect(tried.record.metadata).not.toHaveProperty('no_valid_reply')
+  })
+
+  test('keeps no secret of its trial in what it writes of the conversation', async () => {
+    const secret = 'hunter22-and-more'
+    const parts = [says({ commands: ['echo $API_TOKEN'] }), says({ commands: [`echo ${secret}`] }), done, done]
+    const { record, prompt, read } = await run(parts, {
+      env: { API_TOKEN: secret },
+      options: { store_all_messages: true },
+    })
+    expect(prompt(1)).toContain(secret)
+    const kept = [read('episode-1/prompt.txt'), read('episode-1/response.txt'), JSON.stringify(record.metadata)]
+    for (const text of kept) {
+      expect(text).toContain('****')
+      expect(text).not.toContain(secret)
+    }
+    expect(read('episode-1/debug.json')).not.toContain(secret)
   })
 
   test('solves a task, says twice that it is done, and leaves its files', async () => {

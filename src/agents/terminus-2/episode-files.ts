@@ -2,6 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { blame } from '../../core/errors.ts'
 import type { ModelReply, ModelRequest } from '../../core/model.ts'
+import { maskedJson } from '../../lib/jsonl.ts'
+import { readJson } from '../../lib/parse-json.ts'
 
 /** What a call was, apart from the texts, to investigate a strange reply. */
 export interface CallFacts {
@@ -11,24 +13,28 @@ export interface CallFacts {
   readonly request: Omit<ModelRequest, 'messages'>
 }
 
-/** Keeps what was asked and answered in every turn, while the turn goes on. */
+/** Keeps what was asked and answered in every turn, while the turn goes on, without the trial's secrets. */
 export class EpisodeFiles {
   private last: Promise<void> = Promise.resolve()
 
-  constructor(private readonly logsDir: string) {}
+  constructor(
+    private readonly logsDir: string,
+    private readonly mask: (text: string) => string,
+  ) {}
 
   prompt(episode: number, text: string): void {
     this.queue(async () => {
       await mkdir(this.dir(episode), { recursive: true })
-      await writeFile(join(this.dir(episode), 'prompt.txt'), text)
+      await writeFile(join(this.dir(episode), 'prompt.txt'), this.mask(text))
     })
   }
 
   reply(episode: number, { text, tokens, ...rest }: ModelReply, facts: CallFacts): void {
     const debug = { ...facts, reply: { ...rest, chars: text.length, tokenIds: tokens?.completionIds?.length ?? null } }
     this.queue(async () => {
-      await writeFile(join(this.dir(episode), 'response.txt'), text)
-      await writeFile(join(this.dir(episode), 'debug.json'), `${JSON.stringify(debug, null, 2)}\n`)
+      await writeFile(join(this.dir(episode), 'response.txt'), this.mask(text))
+      const shown = JSON.stringify(readJson(maskedJson(debug, this.mask)), null, 2)
+      await writeFile(join(this.dir(episode), 'debug.json'), `${shown}\n`)
     })
   }
 

@@ -4,6 +4,8 @@ import { blame, UserError } from '../../core/errors.ts'
 import type { ModelClient } from '../../core/model.ts'
 import { openJournal } from '../../formats/atif/journal.ts'
 import type { FinalMetrics } from '../../formats/atif/trajectory.ts'
+import { maskedJson } from '../../lib/jsonl.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { AppendLog } from '../../lib/terminal/append-log.ts'
 import { Cast } from '../../lib/terminal/cast.ts'
 import { promptMarkEnv } from '../../lib/terminal/idle.ts'
@@ -101,13 +103,14 @@ async function converse(at: AgentAt, making: Making, { client, signal, session }
     chat: new Chat(client, settings.interleavedThinking),
     rollouts: new Rollouts(),
     story,
-    files: new EpisodeFiles(at.logsDir),
+    files: new EpisodeFiles(at.logsDir, at.mask),
     finalMetrics: () => metricsOf(calls),
   }
   try {
     return await runLoop(run)
   } finally {
-    if (settings.storeAllMessages) at.record.metadata({ all_messages: run.chat.messages })
+    if (settings.storeAllMessages)
+      at.record.metadata({ all_messages: readJson(maskedJson(run.chat.messages, at.mask)) })
     story.close({ final_metrics: run.finalMetrics() })
     await Promise.all([run.files.written(), blame('store', () => journal.finish())])
   }
