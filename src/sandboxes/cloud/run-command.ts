@@ -92,7 +92,7 @@ async function carriedWords(machine: CloudMachine, id: string, argv: readonly st
     throw new BoundaryError('task', 'a word of a command holds a NUL character', { retryable: false })
   if (argv.reduce((sum, word) => sum + Buffer.byteLength(word), 0) <= wordsLimitBytes) return argv
   const path = `${home}/${id}.sh`
-  await machine.put(path, Buffer.from(`exec ${argv.map((word) => shellQuote(word) || "''").join(' ')}\n`))
+  await machine.put(path, Buffer.from(`exec ${argv.map(shellQuote).join(' ')}\n`))
   return ['sh', path]
 }
 

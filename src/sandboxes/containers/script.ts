@@ -105,5 +105,5 @@ function quote(word: string): string {
   if (word.includes('\0')) {
     throw new BoundaryError('task', 'a command, a variable or a directory holds a NUL character', { retryable: false })
   }
-  return word === '' ? "''" : shellQuote(word)
+  return shellQuote(word)
 }

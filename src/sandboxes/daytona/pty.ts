@@ -22,9 +22,7 @@ export interface PtyMachine {
 export async function openPty(machine: PtyMachine, script: string, options: PtyOptions): Promise<RemotePty> {
   const ready = randomBytes(12).toString('hex')
   const path = `/var/tmp/ot-agent-pty-${randomBytes(8).toString('hex')}`
-  const exports = Object.entries(options.env ?? {}).map(
-    ([name, value]) => `export ${name}=${shellQuote(value) || "''"}`,
-  )
+  const exports = Object.entries(options.env ?? {}).map(([name, value]) => `export ${name}=${shellQuote(value)}`)
   const enter = options.cwd ? [`cd ${shellQuote(options.cwd)} || exit 126`] : []
   const text = [`rm -f ${path}`, ...exports, ...enter, `printf %s ${ready}`, script].join('\n')
   await machine.put(path, Buffer.from(`${text}\n`))
