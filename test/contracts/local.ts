@@ -45,6 +45,7 @@ export async function localContract(ids: 'own' | 'host'): Promise<void> {
   allowlistLaw(makeProvider)
   manyLayersLaw(makeProvider, stateDir)
   sharedMemoryLaw(makeProvider, stateDir)
+  logsLaw(makeProvider, stateDir)
 }
 
 /** The options of a mount name every layer, and newer programs that mount take fewer letters of them than the kernel does. */
@@ -72,5 +73,16 @@ function sharedMemoryLaw(makeProvider: () => SandboxProvider, stateDir: string):
       await box.freeze({})
       expect(await look()).toBe('1777 0')
     }
+  }, 60_000)
+}
+
+/** Users inside are others outside, and only root inside may change what is theirs. */
+function logsLaw(makeProvider: () => SandboxProvider, stateDir: string): void {
+  test('a freeze keeps logs in a directory that a program gave to another user', async () => {
+    const environment = plainEnvironment(mkdtempSync(join(stateDir, 'logs-')))
+    await using box = await makeProvider().lease({ owner: { job: 'logs', trial: 'one' }, environment })
+    await box.exec(['sh', '-c', 'echo kept > /logs/agent/said; chown 1000 /logs/agent'])
+    await box.freeze({})
+    expect((await box.exec(['cat', '/logs/agent/said'])).stdout).toBe('kept\n')
   }, 60_000)
 }

@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { DownloadOptions, ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import { extractTar } from '../../lib/extract.ts'
+import { codeOf } from '../../lib/files.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { fromInside, limitsOf, readLimitBytes, transferFailure, writeScript } from '../common/transfer-rules.ts'
 import { cleanEnv } from './as-root-inside.ts'
@@ -129,7 +130,16 @@ export function makeLogsDir(dir: string, previous: string | null): void {
       if (there) rmSync(path, { force: true })
       mkdirSync(path)
     }
-    chmodSync(path, 0o777)
+    openToAll(path)
+  }
+}
+
+/** One that a program gave to another user of an ordinary user's sandbox is not ours to change; it could be moved, so we may use it. */
+function openToAll(dir: string): void {
+  try {
+    chmodSync(dir, 0o777)
+  } catch (error) {
+    if (codeOf(error) !== 'EPERM') throw error
   }
 }
 
