@@ -123,7 +123,7 @@ withSandboxes('resuming a job', () => {
     const place = await makePlace(['a'])
     const { dir } = await openPlace(place)
     await rm(join(dir, 'job.json'))
-    expect(await openPlace(place).then(() => null, messageOfUserError)).toContain('one of another')
+    expect(await openPlace(place).then(() => null, messageOfUserError)).toContain('made by Harbor, not by ot-agent')
     await rm(join(dir, 'config.json'))
     expect(await openPlace(place).then(() => null, messageOfUserError)).toContain('expected the directory of a job')
   })
