@@ -35,9 +35,10 @@ test.skipIf(process.getuid?.() !== 0)(
   async () => {
     const workshop = await Workshop.open(await mkdtemp(join(tmpdir(), 'state-')))
     const id = await idOfDeadOwner()
-    const upper = join(workshop.sandboxesDir, id, 'upper')
-    await mkdir(upper, { recursive: true })
-    const script = `mount -t tmpfs none '${upper}' && echo mounted && exec sleep 1000`
+    const dirs = ['lower', 'merged', `sandboxes/${id}/upper`, `sandboxes/${id}/work`]
+    for (const dir of dirs) await mkdir(join(workshop.home, dir), { recursive: true })
+    const options = `lowerdir=lower,upperdir=sandboxes/${id}/upper,workdir=sandboxes/${id}/work`
+    const script = `cd '${workshop.home}' && mount -t overlay -o ${options} overlay merged && echo mounted && exec sleep 1000`
     const child = spawn('unshare', ['--mount', 'sh', '-c', script], { stdio: ['ignore', 'pipe', 'inherit'] })
     onTestFinished(() => void child.kill('SIGKILL'))
     await once(child.stdout, 'data')

@@ -17,7 +17,7 @@ export async function reap(workshop: Workshop, options: ReapOptions = {}): Promi
   const reaped: Reaped[] = []
   const ids = await readdir(workshop.sandboxesDir).catch(() => [])
   let known: readonly Mounting[] | null = null
-  const mounting = () => (known ??= processesWithMounts(workshop.sandboxesDir))
+  const mounting = () => (known ??= processesWithMounts())
   for (const id of ids) {
     const dir = join(workshop.sandboxesDir, id)
     const lease = loadLease(dir)
@@ -27,7 +27,7 @@ export async function reap(workshop: Workshop, options: ReapOptions = {}): Promi
     const bytes = await diskBytesOf(dir)
     let stuck = false
     if (!dryRun) {
-      endHolder(lease, dir, mounting)
+      endHolder(lease, id, mounting)
       stuck = await workshop.discard(id, dir)
     }
     if (!stuck) reaped.push({ ...found, bytes })
@@ -46,9 +46,9 @@ const noOwner = { job: '', trial: '' }
  * The holder dies with its owner; this is for the moment when it has not yet. One whose owner died while it started may be half of bubblewrap
  * that waits for the other half for ever. No lease names it, but it has the sandbox's mounts.
  */
-function endHolder(lease: LeaseFile | null, dir: string, mounting: () => readonly Mounting[]): void {
+function endHolder(lease: LeaseFile | null, id: string, mounting: () => readonly Mounting[]): void {
   if (lease?.holder && isRunningHere(lease.holder)) signalProcess(lease.holder.pid, 'SIGKILL')
-  else for (const { pid, mounts } of mounting()) if (mounts.includes(`${dir}/`)) signalProcess(pid, 'SIGKILL')
+  else for (const { pid, mounts } of mounting()) if (mounts.includes(`sandboxes/${id}/`)) signalProcess(pid, 'SIGKILL')
 }
 
 interface Mounting {
@@ -56,10 +56,11 @@ interface Mounting {
   readonly mounts: string
 }
 
-function processesWithMounts(dir: string): Mounting[] {
+/** Processes with mounts of sandboxes. The paths in these may be relative. */
+function processesWithMounts(): Mounting[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   const all = pids.map((pid) => ({ pid: Number(pid), mounts: mountsOf(pid) }))
-  return all.filter(({ mounts }) => mounts.includes(`${dir}/`))
+  return all.filter(({ mounts }) => mounts.includes('sandboxes/'))
 }
 
 /** Nothing for a process that has ended, or that this user may not look into. */
