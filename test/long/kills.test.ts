@@ -174,7 +174,7 @@ async function toItsEnd(name: string, work: Work): Promise<void> {
     said += text
   })
   const [code] = await once(child, 'close')
-  expect({ name, code, said }).toMatchObject({ code: 0 })
+  expect(code, `${name}: ${said}`).toBe(0)
 }
 
 /** False when it was done before. */
