@@ -22,7 +22,9 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
     })
     expect(packed.status, packed.stderr).toBe(0)
     const [{ filename, files }] = JSON.parse(packed.stdout) as [{ filename: string; files: { path: string }[] }]
-    expect(files.map(({ path }) => path).filter((path) => /^(test|bench|scripts|web)\/|\.test\./.test(path))).toEqual([])
+    expect(files.map(({ path }) => path).filter((path) => /^(test|bench|scripts|web)\/|\.test\./.test(path))).toEqual(
+      [],
+    )
     writeFileSync(join(project, 'package.json'), '{ "name": "mine", "private": true }\n')
     const installed = inProject('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', `./${filename}`)
     expect(installed.status, installed.stderr).toBe(0)
