@@ -63,7 +63,7 @@ const goals: Readonly<Partial<Record<keyof typeof commands, number>>> = {
 
 /** Those that make an index are asked once, the others three times, of which the middle counts. */
 function measureAll(job: LargeJob, out: string): Measured {
-  // What was just written is still on its way to the disk, and whoever waits for a small file of theirs would wait for all of it.
+  // Flush what was just written: otherwise a command that syncs one small file waits for all of it.
   spawnSync('sync')
   const costs = Object.entries(commands).map(([name, words]) => {
     const rounds = name.startsWith('first') ? 1 : 3

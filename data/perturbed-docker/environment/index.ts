@@ -144,7 +144,7 @@ async function chooseDockerfile(task: Given, id: string, given: Options, at: Sta
   return { dockerfile }
 }
 
-/** What only matters to whoever starts the base as it is. */
+/** Orders that only matter when the base image is started unchanged. */
 const left = new Set(['CMD', 'ENTRYPOINT', 'USER', 'COPY', 'VOLUME', 'EXPOSE', 'HEALTHCHECK', 'ONBUILD', 'STOPSIGNAL'])
 
 /** The task's own orders, on another base. */

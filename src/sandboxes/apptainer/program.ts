@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import { findProgram, systemPath } from '../../lib/programs.ts'
 import { execProcess } from '../../lib/spawn-process.ts'
+import { withoutColors } from '../../lib/visible.ts'
 
 /** The container program of this machine, and what it calls its variables. */
 export interface Apptainer {
@@ -75,11 +76,10 @@ export function joined({ path }: Apptainer, args: readonly string[], before: str
   return before === '' ? [path, [...args]] : ['/bin/sh', ['-c', `${before}\nexec "$@"`, 'sh', path, ...args]]
 }
 
-/** The last lines it called fatal or an error, without its colours. */
+/** The last lines it called fatal or an error, without its colors. */
 function complaintOf(error: unknown): string {
   const text = typeof error === 'object' && error !== null && 'stderr' in error ? String(error.stderr) : String(error)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters.
-  const lines = text.replace(/\x1b\[[0-9;]*m/g, '').split('\n')
+  const lines = withoutColors(text).split('\n')
   const telling = lines.filter((line) => /^(FATAL|ERROR)/.test(line)).map((line) => line.replace(/^\w+\s*:\s*/, ''))
   return (telling.join('; ') || text.trim()).slice(0, 500)
 }

@@ -105,7 +105,7 @@ export class Shell {
         if (channel === 'stdout' && toSkip > 0) {
           early.push(chunk)
           earlyBytes += chunk.length
-          // Whoever printed that much was started.
+          // A shell that printed this much has started.
           if (earlyBytes > mostEarlyBytes) finish({ kind: 'lost', started: true })
         } else if (skipped < chunk.length) readers[channel].feed(chunk.subarray(skipped))
         if (toSkip === 0) for (const held of early.splice(0)) readers.stdout.feed(held)

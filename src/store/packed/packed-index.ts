@@ -33,9 +33,9 @@ export class PackedIndex {
     else this.#triesOf(trial).set(line.nth, { trial, segment, offset, length, sha256 })
   }
 
-  /** For a line without its bytes: nothing else may ever lie where it points, or it would be taken for that. */
-  skip(line: Member): void {
-    this.firstOpenSegment = Math.max(this.firstOpenSegment, line.segment + 1)
+  /** Closes the segment of a line whose bytes are missing: bytes written there later would be taken for that line's. */
+  closeSegment(segment: number): void {
+    this.firstOpenSegment = Math.max(this.firstOpenSegment, segment + 1)
   }
 
   /** Every name the store knows: finished trials, and those of which only failed tries are kept. */
@@ -86,7 +86,7 @@ function addLine(index: PackedIndex, line: Line, parsed: IndexLine | null, sizes
   index.bytes = line.end
   if (parsed === null) return
   if (parsed.kind === 'forget' || hasBytes(parsed, sizes)) index.apply(parsed, line.at, line.end)
-  else index.skip(parsed)
+  else index.closeSegment(parsed.segment)
 }
 
 async function* chunksIfAny(path: string): ReturnType<typeof readLineChunks> {

@@ -48,9 +48,8 @@ function isNamed(path: string, instruction: string, workdir: string): boolean {
   return parents.some((part) => instruction.includes(part))
 }
 
-/** What archives and pictures hold, and text does not: their zero bytes and tabs separate nothing. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: such bytes are looked for
-const isBinary = /[\u0001-\u0008\u000e-\u001f\ufffd]/
+/** Bytes that archives and images have and text does not: a control character other than white space, or one that is not UTF-8. */
+const isBinary = /(?![\0\s])\p{Cc}|\ufffd/u
 
 function shapeOf(path: string, text: string): { readonly name: string; readonly said: RegExp } | null {
   const lines = text.split('\n').filter((line) => line.trim() !== '')

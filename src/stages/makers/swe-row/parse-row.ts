@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { RawRow } from '../../../core/row.ts'
 import { type FilePatch, PatchError, parsePatch, renderPatch, reversePatch } from '../../../formats/unified-diff.ts'
 import { parseJson } from '../../../lib/parse-json.ts'
+import { withoutColors } from '../../../lib/visible.ts'
 import { isTestFile } from '../../shared/repositories/test-files.ts'
 
 /**
@@ -121,7 +122,7 @@ function fromCommit(row: z.output<typeof r2eFields>): SweRow {
     // Which of them fail before is not said; that one does is proven with the task.
     failToPass: [],
     passToPass: Object.entries(row.expected_output_json).flatMap(([name, status]) =>
-      status === 'PASSED' && name.trim() !== '' ? [name.replace(colors, '')] : [],
+      status === 'PASSED' && name.trim() !== '' ? [withoutColors(name)] : [],
     ),
   }
 }
@@ -134,10 +135,6 @@ function diffOf({ header, minus_file, plus_file, old_file_content, new_file_cont
   if (minus_file?.path === '/dev/null') return diff.replace(/^--- .*$/m, '--- /dev/null')
   return plus_file?.path === '/dev/null' ? diff.replace(/^\+\+\+ .*$/m, '+++ /dev/null') : diff
 }
-
-/** Terminals' colors, which some rows have in the names of their tests. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what an escape sequence begins with
-const colors = /\u001b\[[\d;]*m/g
 
 /** The issue without the marks that its author was told to put around it, and without what was said beside it. */
 function issueIn(statement: string): string {
