@@ -10,7 +10,6 @@ import { codeOf, exists } from '../../lib/files.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
 import { syncDir } from '../../lib/sync-dir.ts'
-import { listFailedTries } from '../failed-tries.ts'
 import { openHarborLayout } from '../harbor-layout.ts'
 import { type JobDir, loadJobDir, saveLayout } from '../job-dir.ts'
 import { acquireOwner } from '../job-owner.ts'
@@ -89,10 +88,9 @@ async function adoptAll(store: PackedStore, stage: string, job: JobDir, options:
     options.signal?.throwIfAborted()
     options.onProgress?.(++done)
   }
-  // A directory without a result stays where it is, but the tries it kept must be known to the run that finishes the trial.
-  for (const name of (await trialDirs(job.dir)).filter((name) => !seen.has(name))) {
-    for (const nth of await listFailedTries(join(job.dir, name))) await store.adoptTry(join(job.dir, name), name, nth)
-  }
+  // A directory without a result stays where it is, but the run that finishes the trial must know its tries and its tape.
+  for (const name of (await trialDirs(job.dir)).filter((name) => !seen.has(name)))
+    await store.adoptUnfinished(join(job.dir, name), name)
   // What an earlier run packed and a user has removed or run again since.
   for (const name of store.index.trials.keys()) if (!seen.has(name)) await store.forget(name)
 }
@@ -130,7 +128,8 @@ async function removePacked(job: JobDir, options: ConvertOptions): Promise<Packe
   const leftAlone: LeftAlone[] = []
   for await (const left of mapInOrder(await trialDirs(job.dir), trialsAtOnce, judge)) if (left) leftAlone.push(left)
   await removeDraft(trash)
-  await rm(join(job.dir, '.work'), { recursive: true, force: true })
+  await store.keepInterrupted()
+  await store.close()
   await rm(join(job.dir, indexName), { force: true })
   const packedBytes = [...store.index.trials.values()].reduce((sum, { length }) => sum + length, 0)
   return { trials: store.index.trials.size, packedBytes, leftAlone }

@@ -132,11 +132,14 @@ export class PackedStore implements TrialStore {
     return { packedBytes: payload.length }
   }
 
-  /** Keeps the `failed-N.tar.gz` of a trial's directory, and leaves it there. */
-  async adoptTry(dir: string, trialName: string, nth: number): Promise<void> {
-    const appender = await this.#ready()
-    const payload = await this.#packTryFile(dir, trialName, nth)
-    await appender.append([{ kind: 'failed-try', trial: trialName, nth, payload }]).finally(() => payload.discard())
+  /** Keeps what a dead process left in `.work/`, as the next run would. */
+  async keepInterrupted(): Promise<void> {
+    await this.#ready()
+  }
+
+  /** Keeps of an unfinished trial's directory, anywhere, what its model said and the tries that were put aside. Removes nothing. */
+  async adoptUnfinished(dir: string, trialName: string): Promise<void> {
+    await this.#keepTry(await this.#ready(), trialName, dir)
   }
 
   /** Drops a finished trial as if it had never been. */
@@ -193,7 +196,7 @@ export class PackedStore implements TrialStore {
   async #open(): Promise<Appender> {
     await this.#repair()
     const appender = new Appender(this.#dirs.packed, this.index, this.#rollBytes)
-    for (const trial of await this.#atWork()) await this.#keepInterrupted(appender, trial)
+    for (const trial of await this.#atWork()) await this.#keepTry(appender, trial, join(this.#dirs.work, trial))
     await rm(this.#dirs.work, { recursive: true, force: true })
     return appender
   }
@@ -204,9 +207,9 @@ export class PackedStore implements TrialStore {
     return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
   }
 
-  async #keepInterrupted(appender: Appender, trial: string): Promise<void> {
-    const dir = join(this.#dirs.work, trial)
-    await this.#tapes.keep(trial, dir)
+  async #keepTry(appender: Appender, trial: string, dir: string): Promise<void> {
+    // A trial that is committed has no use for a tape, even if its files are still there.
+    if (!this.index.trials.has(trial)) await this.#tapes.keep(trial, dir)
     await keepInterruptedTry(dir, this.index.nextTry(trial, 1))
     const known = this.index.triesOf(trial)
     for (const nth of (await listFailedTries(dir)).filter((nth) => !known.has(nth))) {

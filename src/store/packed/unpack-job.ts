@@ -1,6 +1,7 @@
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
+import { lstatOrNull } from '../../lib/disk.ts'
 import { draftBeside, makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { exists } from '../../lib/files.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
@@ -9,7 +10,8 @@ import { syncDir } from '../../lib/sync-dir.ts'
 import { type JobDir, loadJobDir, saveLayout } from '../job-dir.ts'
 import { acquireOwner } from '../job-owner.ts'
 import type { ConvertOptions } from './pack-job.ts'
-import { loadIndex, type PackedIndex } from './packed-index.ts'
+import type { PackedIndex } from './packed-index.ts'
+import { openPackedStore, type PackedStore } from './packed-store.ts'
 import { restoreTrial } from './restore.ts'
 import { hasSameFiles } from './same-files.ts'
 
@@ -30,20 +32,26 @@ export async function unpackJob(jobDir: string, options: ConvertOptions = {}): P
   const releaseOwner = await acquireOwner(jobDir)
   try {
     const job = await loadJobDir(jobDir)
-    const index = await loadIndex(join(job.dir, 'packed'))
-    const droppedLinks = job.layout === 'packed' ? await restoreAll(job, index, options) : 0
+    const store = await openPackedStore(job.dir, options)
+    const droppedLinks = job.layout === 'packed' ? await restoreAll(job, store, options) : 0
     // The job says that its trials are directories: whatever is packed is what an interruption left.
     await removeAway(job.dir, 'packed')
-    return { trials: index.trials.size, droppedLinks }
+    return { trials: store.index.trials.size, droppedLinks }
   } finally {
     await releaseOwner()
   }
 }
 
-async function restoreAll(job: JobDir, index: PackedIndex, options: ConvertOptions): Promise<number> {
-  const packed = join(job.dir, 'packed')
-  await rm(join(job.dir, '.work'), { recursive: true, force: true })
-  const missing = await namesToRestore(job.dir, packed, index)
+async function restoreAll(job: JobDir, store: PackedStore, options: ConvertOptions): Promise<number> {
+  const { index } = store
+  let missing: string[]
+  try {
+    await store.keepInterrupted()
+    missing = await namesToRestore(job.dir, join(job.dir, 'packed'), index)
+    await keepUnfinished(job.dir, missing, store)
+  } finally {
+    await store.close()
+  }
   let droppedLinks = 0
   let done = 0
   for await (const dropped of mapInOrder(missing, trialsAtOnce, (name) => restoreOne(job.dir, name, index))) {
@@ -78,10 +86,18 @@ async function namesToRestore(jobDir: string, packed: string, index: PackedIndex
   return missing
 }
 
+/** What a crash left of trials as directories makes way for what is packed. */
+async function keepUnfinished(jobDir: string, names: readonly string[], store: PackedStore): Promise<void> {
+  for (const name of names) {
+    const dir = join(jobDir, name)
+    if ((await lstatOrNull(dir))?.isDirectory()) await store.adoptUnfinished(dir, name)
+  }
+}
+
 async function restoreOne(jobDir: string, name: string, index: PackedIndex): Promise<number> {
   const stage = await makeScratchDir(join(jobDir, '.unpack-'))
   const dropped = await restoreTrial(join(jobDir, 'packed'), index, name, stage)
-  // What a crash left of a trial that was never finished.
+  // A directory without a result, of which everything worth keeping is packed by now.
   if (await exists(join(jobDir, name))) await rename(join(jobDir, name), join(stage, '.unfinished'))
   await rename(join(stage, name), join(jobDir, name))
   await removeDraft(stage)
