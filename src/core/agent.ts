@@ -62,6 +62,8 @@ export interface AgentAt {
   readonly logsDir: string
   /** Takes the trial's secrets out of a text that is going to be written. */
   readonly mask: (text: string) => string
+  /** What `mask` takes out, for a text that is written in pieces: a secret may be cut between two of them. */
+  readonly secrets: readonly string[]
   readonly record: Recorder
 }
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -204,4 +204,17 @@ describe('many packed trials', () => {
     expect(found[9]).toBe('BoundaryError')
     expect(found.filter((_, n) => n !== 9)).toEqual(inOrder.filter((n) => n !== 9).map(expected))
   })
+})
+
+test('a segment that was away for a moment is read when it is back', async () => {
+  const job = join(await makeTempDir(), 'job')
+  const record = agentRecord()
+  await storeJob(job, [{ record, files: (dir) => write(dir, 'agent/trajectory.json', '{}') }], 'packed')
+  const segment = join(job, 'packed/segment-00000.tar.gz')
+  const store = await openForReading(job, 'packed')
+  renameSync(segment, `${segment}.away`)
+  await expect(store.readFiles(record.name, limitOf)).rejects.toThrow('ENOENT')
+  renameSync(`${segment}.away`, segment)
+  expect(await store.readFiles(record.name, limitOf)).toMatchObject([{ name: 'trajectory.json' }])
+  await store.close()
 })

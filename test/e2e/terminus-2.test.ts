@@ -100,6 +100,35 @@ withSandboxes('terminus-2', () => {
     expect(read('episode-1/debug.json')).not.toContain(secret)
   })
 
+  test('keeps no secret of its trial in what it records of the terminal', async () => {
+    const secret = 'hunter22-and-more'
+    // Typed over the edge of the screen, printed in two pieces, and partly in color.
+    const commands = [
+      `: ${'x'.repeat(60)} ${secret} ${secret} ${secret} ${secret}`,
+      'printf %.9s "$API_TOKEN"; sleep 0.5; echo "$API_TOKEN" | cut -c 10-',
+      'printf "\\033[1m%.9s\\033[0m" "$API_TOKEN"; echo "$API_TOKEN" | cut -c 10-; echo end of it',
+    ]
+    const { read } = await run([says({ commands }), done, done], {
+      env: { API_TOKEN: secret },
+      options: { tmux_pane_width: 100 },
+    })
+    const events: [number, string, string][] = read('recording.cast')
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => JSON.parse(line))
+    const of = (kind: string) => events.flatMap(([, is, data]) => (is === kind ? data : [])).join('')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not hide a secret
+    const codes = /\x1b\[[0-9;?]*[A-Za-z]| ?\r|\n/g
+    for (const text of [of('o'), of('i'), read('terminus_2.pane')]) {
+      expect(text).toContain('****')
+      expect(text).toContain('end of it')
+      expect(text.replace(codes, '')).not.toContain(secret)
+    }
+    const times = events.map(([at]) => at)
+    expect(times).toEqual([...times].sort((a, b) => a - b))
+  })
+
   test('solves a task, says twice that it is done, and leaves its files', async () => {
     const { record, dir, client, read, prompt, trajectory } = await run([solves, done, done])
     expect(record.end).toEqual({ kind: 'scored', rewards: { reward: 1 }, exit: { kind: 'finished' } })

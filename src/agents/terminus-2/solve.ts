@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { AgentAt, AgentExit } from '../../core/agent.ts'
 import { blame, UserError } from '../../core/errors.ts'
 import type { ModelClient } from '../../core/model.ts'
+import { mask } from '../../core/redact.ts'
 import { openJournal } from '../../formats/atif/journal.ts'
 import type { FinalMetrics } from '../../formats/atif/trajectory.ts'
 import { maskedJson } from '../../lib/jsonl.ts'
@@ -9,6 +10,7 @@ import { readJson } from '../../lib/parse-json.ts'
 import { AppendLog } from '../../lib/terminal/append-log.ts'
 import { Cast } from '../../lib/terminal/cast.ts'
 import { promptMarkEnv } from '../../lib/terminal/idle.ts'
+import { SecretStream } from '../../lib/terminal/secret-stream.ts'
 import { TerminalSession } from '../../lib/terminal/session.ts'
 import { Calls, OutOfBudget } from './calls.ts'
 import { Chat } from './chat.ts'
@@ -193,10 +195,12 @@ async function openAgentTerminal(at: AgentAt, settings: Settings): Promise<Agent
   const env = { TERM: 'xterm-256color', ...promptMarkEnv, ...settings.extraEnv, ...at.env }
   const argv = ['sh', '-c', shell]
   const pty = await at.sandbox.openTerminal({ cols, rows, argv, env, ...(at.user !== undefined && { user: at.user }) })
-  const cast = settings.recordTerminal ? new Cast(join(at.logsDir, 'recording.cast'), { cols, rows }) : null
+  const secrets = { texts: at.secrets, mask }
+  const cast = settings.recordTerminal ? new Cast(join(at.logsDir, 'recording.cast'), { cols, rows, secrets }) : null
   const notice = '\n[... the log ends here: it reached its size limit ...]\n'
   const pane = new AppendLog(join(at.logsDir, 'terminus_2.pane'), { bytes: paneLimitBytes, notice })
-  const onOutput = (chunk: string) => pane.append(chunk)
+  const hidden = new SecretStream(at.secrets, mask)
+  const onOutput = (chunk: string) => pane.append(hidden.push(chunk))
   const session = new TerminalSession(pty, {
     cols,
     rows,
@@ -208,6 +212,7 @@ async function openAgentTerminal(at: AgentAt, settings: Settings): Promise<Agent
     session,
     async leave() {
       await session.leave()
+      pane.append(hidden.end())
       await pane.close()
       const problem = cast?.problem ?? pane.problem
       if (problem) at.record.log(`terminal recording is not complete: ${problem.message}`)

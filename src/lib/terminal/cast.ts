@@ -1,4 +1,5 @@
 import { AppendLog } from './append-log.ts'
+import { SecretStream } from './secret-stream.ts'
 
 export interface CastOptions {
   readonly cols: number
@@ -6,14 +7,21 @@ export interface CastOptions {
   readonly title?: string
   /** The recording stops at this size. Default 32 MiB. */
   readonly limitBytes?: number
+  /** Texts that may not be written; `mask` stands in their place. */
+  readonly secrets?: { readonly texts: readonly string[]; readonly mask: string }
 }
+
+const noSecrets = { texts: [], mask: '' }
 
 /** Records a terminal session as asciicast v2, event by event while it happens. */
 export class Cast {
   private readonly log: AppendLog
   private readonly started = performance.now()
+  private readonly hidden: Readonly<Record<'o' | 'i', SecretStream>>
 
-  constructor(path: string, { cols, rows, title, limitBytes }: CastOptions) {
+  constructor(path: string, { cols, rows, title, limitBytes, secrets = noSecrets }: CastOptions) {
+    const hide = () => new SecretStream(secrets.texts, secrets.mask)
+    this.hidden = { o: hide(), i: hide() }
     const notice = '[... the recording ends here: it reached its size limit ...]'
     this.log = new AppendLog(path, {
       bytes: limitBytes ?? 32 * 1024 * 1024,
@@ -31,11 +39,11 @@ export class Cast {
   }
 
   output(data: string): void {
-    this.log.append(this.line('o', data))
+    this.event('o', this.hidden.o.push(data))
   }
 
   input(data: string): void {
-    this.log.append(this.line('i', data))
+    this.event('i', this.hidden.i.push(data))
   }
 
   resize(cols: number, rows: number): void {
@@ -48,7 +56,12 @@ export class Cast {
   }
 
   close(): Promise<void> {
+    for (const kind of ['i', 'o'] as const) this.event(kind, this.hidden[kind].end())
     return this.log.close()
+  }
+
+  private event(kind: 'o' | 'i', data: string): void {
+    if (data !== '') this.log.append(this.line(kind, data))
   }
 
   private line(kind: 'o' | 'i' | 'r', data: string): string {

@@ -24,6 +24,7 @@ import {
   type Round,
   type TrialContext,
 } from './context.ts'
+import { secretsOf } from './mask.ts'
 
 /** Lets the agent find or install what its sandboxes share; no sandbox waits meanwhile. */
 export async function findToolDirs(context: AgentTrial, record: Recorder): Promise<readonly ToolDir[]> {
@@ -175,6 +176,7 @@ function agentView(context: AgentTrial, round: Round, logsDir: string) {
     env: resolveEnv(config.agent.env, context.hostEnv),
     mcpServers: task.environment.mcpServers,
     mask: context.mask,
+    secrets: secretsOf(config, context.hostEnv),
   }
 }
 

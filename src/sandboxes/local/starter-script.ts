@@ -260,7 +260,7 @@ sub handle {
   my $process = $running{$id} or return;
   if ($verb eq 'renew') { syswrite($process->{hand}, 'r') if $process->{hand} }
   elsif ($verb eq 'kill') { kill 'KILL', $process->{pid} unless $process->{ended} }
-  elsif ($verb eq 'resize') { my $near = near_end($process->{terminal}); set_size($near, @words) if $near; tell_of($id, 'r', '') }
+  elsif ($verb eq 'resize' && !$process->{ended}) { my $near = near_end($process->{terminal}); set_size($near, @words) if $near; tell_of($id, 'r', '') }
   elsif ($verb eq 'drop') { my @open = values %{$process->{open}}; close_stream($_) for @open }
 }
 

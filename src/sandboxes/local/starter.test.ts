@@ -103,6 +103,22 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('perl', 'unshare'
     expect(await terminal.exited).toBe(137)
   })
 
+  test('resizes no other terminal that has the number of one that its program left', async () => {
+    const numbers: number[] = []
+    const left = await openTerminal(['sh', '-c', 'trap "" HUP; exec sleep 1000 <&- >&- 2>&-'], numbers)
+    await expect.poll(() => existsSync(`/proc/self/fd/${numbers[0]}`)).toBe(false)
+    const other = await openTerminal(['sh', '-c', 'read line; echo size: $(stty size)'], numbers)
+    const shown = watch(other)
+    expect(numbers[1]).toBe(numbers[0])
+    left.resize(33, 11)
+    // Its starter does one thing after the other.
+    await (await openTerminal(['true'])).exited
+    other.write('go on\r')
+    await other.exited
+    expect(shown.text()).toContain('size: 30 100')
+    await left.close()
+  })
+
   test('says when a terminal cannot be taken over, so that it is opened from this process', async () => {
     const fd = openSync('/dev/null', 'r+')
     const terminal = { fd, cols: 100, rows: 30 }
@@ -165,10 +181,13 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('perl', 'unshare'
   })
 })
 
-function openTerminal(argv: readonly string[]): Promise<Terminal> {
+function openTerminal(argv: readonly string[], numbers: number[] = []): Promise<Terminal> {
   const request = { ids: { usernsPid, first }, argv, streams: [], limitBytes: 0 }
   return openPtyOf(
-    (fd) => startProcess({ ...request, terminal: { fd, cols: 100, rows: 30 } }),
+    (fd) => {
+      numbers.push(fd)
+      return startProcess({ ...request, terminal: { fd, cols: 100, rows: 30 } })
+    },
     async () => {},
   )
 }

@@ -78,7 +78,8 @@ export async function openPtyOf(
     throw error
   }
   const ended = once(program, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
-  const output = new ReadStream(fd).setEncoding('utf8').resume()
+  const output = new NearEnd(fd)
+  output.setEncoding('utf8').resume()
   const input = new PtyInput(fd)
   // It ends with an error when no program has the far end open any more.
   output.on('error', () => {})
@@ -97,11 +98,28 @@ export async function openPtyOf(
       output.on('data', listener)
       return () => void output.off('data', listener)
     },
-    resize: (cols, rows) => void input.after(program.resize(cols, rows)),
+    resize: (cols, rows) => {
+      if (!output.destroyed) void input.after(output.keepOpen(program.resize(cols, rows)))
+    },
     close: async () => {
       program.kill()
       await exited
     },
+  }
+}
+
+/** The near end of a terminal. Its descriptor is closed, and may belong to another file then, when nobody uses its number any more. */
+class NearEnd extends ReadStream {
+  private readonly uses = new Set<Promise<unknown>>()
+
+  /** What is done elsewhere under the descriptor's number. */
+  async keepOpen(use: Promise<unknown>): Promise<void> {
+    this.uses.add(use)
+    await use.finally(() => this.uses.delete(use))
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    void Promise.allSettled(this.uses).then(() => super._destroy(error, done))
   }
 }
 

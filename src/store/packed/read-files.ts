@@ -75,13 +75,18 @@ class SmallMembers {
   }
 
   async close(): Promise<void> {
-    for (const file of this.#segments.values()) await (await file).close()
+    const files = [...this.#segments.values()]
     this.#segments.clear()
+    for (const file of files) await (await file).close()
   }
 
   #segmentOf(segment: number): Promise<FileHandle> {
-    const file = this.#segments.get(segment) ?? open(join(this.#packedDir, segmentName(segment)), 'r')
+    const known = this.#segments.get(segment)
+    if (known) return known
+    const file = open(join(this.#packedDir, segmentName(segment)), 'r')
     this.#segments.set(segment, file)
+    // One that cannot be opened now may be there for the next that asks.
+    file.catch(() => this.#segments.delete(segment))
     return file
   }
 

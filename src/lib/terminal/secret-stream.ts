@@ -1,0 +1,93 @@
+/** At so many terminal codes in a row a secret ends. */
+const gapItems = 8
+/** What a terminal puts between two characters of a text: colors, a wrapped line, the end of a line. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
+const gapItem = / ?\r|\n|\x1b\[[0-9;:?]{0,24}[A-Za-z]/y
+/** The beginning of one at the very end of a text. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the same.
+const gapBegun = /(?: |\x1b(?:\[[0-9;:?]{0,24})?)$/y
+
+/**
+ * Takes secrets out of a terminal's output, which comes in pieces: a secret may be cut anywhere, colored in parts or wrapped at the
+ * edge of the screen. What may be the beginning of one is held back until more has come.
+ */
+export class SecretStream {
+  private readonly secrets: readonly string[]
+  private readonly begins: RegExp | null
+  private held = ''
+
+  constructor(
+    secrets: readonly string[],
+    private readonly mask: string,
+  ) {
+    this.secrets = [...secrets].filter((secret) => secret !== '').sort((a, b) => b.length - a.length)
+    const first = [...new Set(this.secrets.map((secret) => secret.charCodeAt(0)))]
+    const codes = first.map((code) => `\\u${code.toString(16).padStart(4, '0')}`)
+    this.begins = codes.length > 0 ? new RegExp(`[${codes.join('')}]`, 'g') : null
+  }
+
+  /** Takes a piece; gives what may be written by now. */
+  push(piece: string): string {
+    return this.take(piece, false)
+  }
+
+  /** The rest: nothing comes any more that could make a secret of what was held back. */
+  end(): string {
+    return this.take('', true)
+  }
+
+  private take(piece: string, isLast: boolean): string {
+    if (!this.begins) return piece
+    const text = this.held + piece
+    this.held = ''
+    let [shown, from] = ['', 0]
+    this.begins.lastIndex = 0
+    for (let found = this.begins.exec(text); found; found = this.begins.exec(text)) {
+      const end = this.endOfSecret(text, found.index, isLast)
+      if (end === null) continue
+      shown += text.slice(from, found.index)
+      if (end === 'open') {
+        this.held = text.slice(found.index)
+        return shown
+      }
+      shown += this.mask
+      from = end
+      this.begins.lastIndex = end
+    }
+    return shown + text.slice(from)
+  }
+
+  /** Where a secret that begins here ends; `open` where the text ends first, null where there is none. */
+  private endOfSecret(text: string, at: number, isLast: boolean): number | 'open' | null {
+    for (const secret of this.secrets) {
+      const end = matchEnd(text, at, secret)
+      if (end !== null && !(isLast && end === 'open')) return end
+    }
+    return null
+  }
+}
+
+function matchEnd(text: string, start: number, secret: string): number | 'open' | null {
+  let at = start
+  for (let i = 0; i < secret.length; i++) {
+    const next = i === 0 || text[at] === secret[i] ? at : afterGap(text, at, secret[i])
+    if (next === 'open' || next >= text.length) return 'open'
+    if (text[next] !== secret[i]) return null
+    at = next + 1
+  }
+  return at
+}
+
+/** Where the text goes on behind what a terminal puts between two characters. */
+function afterGap(text: string, start: number, wanted: string | undefined): number | 'open' {
+  let at = start
+  for (let items = 0; items < gapItems && at < text.length && text[at] !== wanted; items++) {
+    gapItem.lastIndex = at
+    if (!gapItem.test(text)) {
+      gapBegun.lastIndex = at
+      return gapBegun.test(text) ? 'open' : at
+    }
+    at = gapItem.lastIndex
+  }
+  return at
+}
