@@ -14,7 +14,7 @@ function row({
   answer = said,
   answerCode = [block(code)],
   title = 'Killed after a minute',
-  votes = { score: 3, accepted: true, isOwn: false },
+  votes = { score: 3, accepted: true, isOwn: false } as object,
   otherAnswers = [] as object[],
 } = {}) {
   const full = `${answer}\n\n${answerCode.map(({ text }) => `\`\`\`\n${text}\n\`\`\``).join('\n\n')}`
@@ -67,9 +67,32 @@ test.each([
   ['answer-is-own', { votes: { score: 9, accepted: true, isOwn: true } }],
   ['answer-little-endorsed', { votes: { score: 1, accepted: false, isOwn: false } }],
   ['answer-little-endorsed', { votes: { score: 0, accepted: true, isOwn: false } }],
-  ['no-criteria', { answer: `${'See https://example.org/manual for this. '.repeat(9)}`, answerCode: [] }],
+  ['answer-disputed', { votes: { score: 2, accepted: true, isOwn: false, comments: 4 } }],
+  ['answer-is-elsewhere', { answer: `Here is a program that does it: https://example.org/program. ${said}` }],
+  ['answer-is-elsewhere', { answer: `This page is good: https://example.org/page. ${said}` }],
+  ['answer-is-elsewhere', { answer: `You could have a look at this (https://example.org/page). ${said}` }],
+  ['no-single-answer', { body: `${asked} Are there any tools, services or strategies?` }],
+  ['answer-is-unsure', { answer: `I'm only answering the first part: ${said}` }],
+  ['answer-was-corrected', { answer: `See further. ## Original post: ${said}` }],
+  ['answer-is-a-story', { answer: `${said} That happened to me, too.` }],
+  ['answer-of-its-day', { answer: `It works in commit ${'c801b700'.repeat(5)}. ${said}` }],
+  ['no-criteria', { answer: `${'Its manual is https://example.org/manual for this. '.repeat(9)}`, answerCode: [] }],
 ])('%s: such a question makes no task', (drop, given) => {
   expect(make(given)).toMatchObject({ drop, id: '1' })
+})
+
+test('an answer that readers discuss less than they stand behind it counts, and so does a commit that the question names', () => {
+  expect(make({ votes: { score: 2, accepted: true, isOwn: false, comments: 3 } })).not.toHaveProperty('drop')
+  const digest = 'c801b700'.repeat(5)
+  const body = `${asked} It is commit ${digest}.`
+  expect(make({ body, answer: `Go back before commit ${digest}. ${said}` })).not.toHaveProperty('drop')
+})
+
+test('criteria hold no stand-in of the answer, no mark of bold letters and no half of a contrast', () => {
+  const answer = `**The kernel kills it** because of a limit that is set too low. But it works for any other service that you have. Raise it with \`MemoryMax=size\`, where \`size\` is yours.`
+  const texts = rubricOf(make({ answer })).criteria.map(({ text }) => text)
+  expect(texts.join('\n')).not.toMatch(/\*\*|any other service|names `size`/)
+  expect(texts.join('\n')).toContain('The kernel kills it because')
 })
 
 test('a right answer that says nothing else of the known one passes with one point, and all points without it do not', () => {

@@ -7,7 +7,7 @@ import {
   type RawRow,
   type RubricFile,
 } from 'ot-agent'
-import { answersOf, endorsements, type PostAnswer, type Question, readQuestion } from './question.ts'
+import { answersOf, endorsements, isDisputed, type PostAnswer, type Question, readQuestion } from './question.ts'
 import { criteriaOf } from './rubric/criteria.ts'
 import { unfitness } from './rubric/fitness.ts'
 
@@ -30,6 +30,8 @@ export function byRubric(row: RawRow, { domain, passAt, minEndorsements }: Rubri
   const readers = endorsements(answer)
   if (readers < minEndorsements)
     return { drop: 'answer-little-endorsed', detail: `${readers} readers stand behind it`, id }
+  if (isDisputed(answer))
+    return { drop: 'answer-disputed', detail: `${answer.comments} remarks, ${readers} readers behind it`, id }
   const unfit = unfitness(question, answer)
   if (unfit) return { ...unfit, id }
   const criteria = criteriaOf(question, answer)

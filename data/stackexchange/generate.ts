@@ -31,7 +31,7 @@ const options = z.strictObject({
   minEndorsements: z
     .number()
     .int()
-    .default(2)
+    .default(3)
     .describe('rubric: answers with fewer votes are left out; acceptance counts as one'),
   passAt: z.number().min(0).max(1).default(0.75).describe('rubric: from this score on an answer counts as right'),
 })

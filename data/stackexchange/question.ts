@@ -6,6 +6,8 @@ const answer = z.object({
   accepted: z.boolean(),
   /** Whether the asker wrote it. */
   isOwn: z.boolean().default(false),
+  /** How many remarks readers left under it. */
+  comments: z.number().default(0),
   body: z.string(),
   code,
 })
@@ -36,6 +38,11 @@ export function answersOf({ answer, otherAnswers }: Question): readonly PostAnsw
 /** How many people stand behind an answer: the votes for it, and the asker who accepted it. */
 export function endorsements({ score, accepted }: PostAnswer): number {
   return score + (accepted ? 1 : 0)
+}
+
+/** More remarks than people behind it: readers discuss it, and what they say is not in the dump. */
+export function isDisputed(answer: PostAnswer): boolean {
+  return answer.comments > endorsements(answer)
 }
 
 /** A text without its fenced blocks of code. */

@@ -119,10 +119,10 @@ function toRow({ question, answers }: Answered, source: string, { minAnswerScore
   return { id, source, fields }
 }
 
-function toAnswer({ id, score, author, body }: Post, question: Post) {
+function toAnswer({ id, score, author, comments, body }: Post, question: Post) {
   const { text, code } = htmlToMarkdown(body)
   const isOwn = author !== null && author === question.author
-  return { id, score, accepted: question.acceptedAnswerId === id, isOwn, body: text, code }
+  return { id, score, accepted: question.acceptedAnswerId === id, isOwn, comments, body: text, code }
 }
 
 async function* upTo(

@@ -24,6 +24,8 @@ export interface Post extends Pick<PostHead, 'id' | 'acceptedAnswerId' | 'score'
   readonly day: string | null
   /** Number of the user who wrote it; null when that account is gone. */
   readonly author: number | null
+  /** How many remarks readers left under it. */
+  readonly comments: number
   readonly body: string
   readonly license: string | null
 }
@@ -67,6 +69,7 @@ export function parsePost(raw: string): Post {
     title: decode(row.Title ?? ''),
     day: /^\d{4}-\d\d-\d\d/.exec(row.CreationDate ?? '')?.[0] ?? null,
     author: wholeNumber(row.OwnerUserId),
+    comments: wholeNumber(row.CommentCount) ?? 0,
     tags: parseTags(row.Tags ?? ''),
     body: decode(row.Body ?? ''),
     license: row.ContentLicense === undefined ? null : decode(row.ContentLicense),

@@ -68,7 +68,13 @@ function newDetails(question: Question, answer: PostAnswer): readonly Detail[] {
       const detail = span.trim()
       const key = joined(detail)
       const isNew = !found.has(key) && !known.includes(key)
-      if (isNew && isTelling(detail) && !isExample(context) && !isOwnName(detail, answer))
+      if (
+        isNew &&
+        isTelling(detail) &&
+        !isExample(context) &&
+        !isOwnName(detail, answer) &&
+        !isStandIn(detail, context)
+      )
         found.set(key, { detail, context: context.slice(0, maxContextChars) })
     }
   return [...found.values()].slice(0, maxDetails)
@@ -93,6 +99,11 @@ function isOwnName(detail: string, { code }: PostAnswer): boolean {
     'm',
   )
   return code.some(({ text }) => declared.test(text))
+}
+
+/** `bbs` in "write `show bbs`, where `bbs` is your variable". */
+function isStandIn(detail: string, context: string): boolean {
+  return context.includes(`where \`${detail}\` `)
 }
 
 /** Not a placeholder, a number, an address or a bare word of every program. */
@@ -141,8 +152,8 @@ const notAClaim: readonly RegExp[] = [
   /[:?]$/,
   /^[a-z]/,
   /https?:|\b(?:hope|thank|welcome|good luck|disclaimer|edit|update|sorry|hi|hello|cheers|i|i'm|i've|my|me|above|below|questions?|answers?)\b/i,
-  /^(?:\(|related\b|also\b|by the way|it depends|for instance|e\.?g\b|if not\b|if (?:this|that) (?:does|is)|this is (?:a|an|the|my) (?:sample|example|snippet|query|command)|removing (?:these|those|this|that))/i,
-  /\b(?:provide more|more details|these (?:two |three |few )?lines|first glance|not (?:really )?sure|what you mean)\b/i,
+  /^(?:\(|related\b|also\b|(?:but|and|or)\b|by the way|it depends|for instance|e\.?g\b|if not\b|if (?:this|that) (?:does|is)|this is (?:a|an|the|my) (?:sample|example|snippet|query|command)|removing (?:these|those|this|that))/i,
+  /\b(?:provide more|more details|these (?:two |three |few )?lines|first glance|the following (?:lines?|code|commands?)|a bit technical|not (?:really )?sure|what you mean)\b/i,
   /^(?:here|see|check|look|well|you can (?:find|see|check|read)|for (?:more|further|example)|the following|as follows|more (?:info|details)|in this|to make a long|now|then|first|second|finally|next)\b/i,
 ]
 
@@ -157,7 +168,10 @@ function sentencesOf(prose: string): readonly string[] {
     .split(/\n{2,}|\n(?=\s*(?:-|\d+\.|#+|>) )/)
     .filter((paragraph) => !/^\s*(?:#|>)/.test(paragraph))
     .flatMap((paragraph) => {
-      const line = paragraph.replace(/^\s*(?:-|\d+\.)\s+/, '').replace(/\s+/g, ' ')
+      const line = paragraph
+        .replace(/^\s*(?:-|\d+\.)\s+/, '')
+        .replaceAll('**', '')
+        .replace(/\s+/g, ' ')
       return line.split(/(?<=[.!?])\s+(?=[A-Z`"'(*])/)
     })
     .map((sentence) => sentence.trim())

@@ -21,7 +21,7 @@ const ofQuestion: readonly Rule[] = [
   ],
   [
     'no-single-answer',
-    /\b(?:any (?:recommendations?|suggestions? for|plans?|news|roadmap|timeline)|what(?:'s| is| are) (?:the|your) (?:best|favou?rite)|which (?:\w+ )?(?:is|are) (?:the )?best|recommend (?:a|any|some)|best practices?|pros and cons|(?:strongest|best) arguments?|(?:your|any) (?:thoughts|opinions?)|when (?:will|is|are|can we)|is there a (?:plan|roadmap|timeline))\b/i,
+    /\b(?:any (?:\w+,? ){0,4}(?:strategies|methodologies)|any (?:recommendations?|suggestions? for|plans?|news|roadmap|timeline)|what(?:'s| is| are) (?:the|your) (?:best|favou?rite)|which (?:\w+ )?(?:is|are) (?:the )?best|recommend (?:a|any|some)|best practices?|pros and cons|(?:strongest|best) arguments?|(?:your|any) (?:thoughts|opinions?)|when (?:will|is|are|can we)|is there a (?:plan|roadmap|timeline))\b/i,
   ],
   [
     'code-elsewhere',
@@ -46,16 +46,21 @@ const ofAnswer: readonly Rule[] = [
   ],
   [
     'answer-is-unsure',
-    /\b(?:afaik|iirc|as (?:far as )?i (?:know|remember|recall|understand|can tell)|(?:on|at) first (?:glance|sight)|not (?:really|quite|entirely|totally|100%|completely) sure|i(?:'m| am) not (?:sure|certain|an expert)|i could(?: not|n't) find|it (?:probably|may|might) contains?|my (?:best )?guess|i would guess|i suspect|might be wrong|correct me)\b/i,
+    /\b(?:afaik|iirc|i (?:can't|cannot|can not) (?:say|tell)|(?:i'm|i am) only answering|i just checked|as (?:far as )?i (?:know|remember|recall|understand|can tell)|(?:on|at) first (?:glance|sight)|not (?:really|quite|entirely|totally|100%|completely) sure|i(?:'m| am) not (?:sure|certain|an expert)|i could(?: not|n't) find|it (?:probably|may|might) contains?|my (?:best )?guess|i would guess|i suspect|might be wrong|correct me)\b/i,
+  ],
+  // What follows is about the page, not about the question.
+  [
+    'answer-is-elsewhere',
+    /^\W*(?:here(?:'s| is| are)|(?:this|the following|that) (?:page|site|post|tutorial|guide|article|video|link|repo(?:sitory)?|docs?|documentation)\b|(?:you (?:can|could|may|might|should) )?(?:also )?(?:check|see|find|read|(?:take|have) a look|look))\b[^.\n]{0,160}https?:/i,
   ],
   // The criteria would come from what it takes back.
   [
     'answer-was-corrected',
-    /\bedit(?:ed)?\b\W{0,4}[^.\n]{0,80}\b(?:comments?|wrong|incorrect|not|isn't|doesn't|mistake|actually|corrected)\b/i,
+    /\boriginal (?:post|answer)\b|\bedit(?:ed)?\b\W{0,4}[^.\n]{0,80}\b(?:comments?|wrong|incorrect|not|isn't|doesn't|mistake|actually|corrected)\b/i,
   ],
   [
     'answer-is-a-story',
-    /\b(?:figured (?:it|this) out|the following worked|this fixed (?:it|my)|(?:same|similar) (?:problem|issue|error) (?:here|too|as)|me too|i (?:am|was) (?:also )?(?:having|facing|getting) the same|worked for me|works for me|fixed it by|my (?:problem|issue|mistake|bad|fault)|turns out|turned out|i (?:re-?installed|restarted|rebooted|deleted|found out|figured|realized|realised|managed|ended up|was able|finally|solved|forgot|had to|missed))\b/i,
+    /\b(?:figured (?:it|this) out|the following worked|this fixed (?:it|my)|happen(?:s|ed) to me|(?:same|similar) (?:problem|issue|error) (?:here|too|as)|me too|i (?:am|was) (?:also )?(?:having|facing|getting) the same|worked for me|works for me|fixed it by|my (?:problem|issue|mistake|bad|fault)|turns out|turned out|i (?:re-?installed|restarted|rebooted|deleted|found out|figured|realized|realised|managed|ended up|was able|finally|solved|forgot|had to|missed))\b/i,
   ],
 ]
 
@@ -80,6 +85,7 @@ export function unfitness(question: Question, answer: PostAnswer): Unfit | null 
     broken(ofAnswer, words) ??
     (deeds(said) < 2 ? null : { drop: 'answer-is-a-story', detail: 'tells what its author did' }) ??
     lengthProblem(answer) ??
+    untoldCommit(question, answer) ??
     (said.trim().length < explanationChars && repeatsQuestion(question, answer)
       ? { drop: 'solved-in-question', detail: 'most lines of code of the answer stand in the question' }
       : null)
@@ -107,6 +113,14 @@ function lengthProblem(answer: PostAnswer): Unfit | null {
   const least = endorsements(answer) >= trustedFrom ? minAnswerChars.trusted : minAnswerChars.usual
   if (chars < least) return { drop: 'answer-too-short', detail: `${chars} characters without links and quotations` }
   return chars > maxAnswerChars ? { drop: 'answer-too-long', detail: `${chars} characters` } : null
+}
+
+/** A commit that the question does not name can be found in the repository of that day only. */
+function untoldCommit({ title, body }: Question, answer: PostAnswer): Unfit | null {
+  const words = answer.body.replace(/https?:\/\/\S+/g, '')
+  if (!/\bcommit\b/i.test(words)) return null
+  const untold = words.match(/\b[\da-f]{40}\b/g)?.find((digest) => !`${title}\n${body}`.includes(digest))
+  return untold === undefined ? null : { drop: 'answer-of-its-day', detail: `commit ${untold}` }
 }
 
 /** Whether the answer's code was there before: then the question tells what to answer. */
