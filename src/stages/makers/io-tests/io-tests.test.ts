@@ -94,6 +94,8 @@ describe('the runner', needs('python3'), () => {
     seconds?: number
     anyCase?: boolean
     error?: number
+    /** What the log of the tests has to say. */
+    says?: string
   }
   async function passes(code: string | null, more: Given = {}) {
     const dir = await makeTempDir()
@@ -112,8 +114,11 @@ describe('the runner', needs('python3'), () => {
     writeFileSync(join(dir, 'tests/cases.json'), JSON.stringify(plan))
     if (more.checker !== undefined) writeFileSync(join(dir, 'tests/checker.py'), more.checker)
     if (code !== null) writeFileSync(program, code)
-    const { status, stderr } = spawnSync('python3', ['-I', join(dir, 'tests/run_cases.py')], { encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync('python3', ['-I', join(dir, 'tests/run_cases.py')], {
+      encoding: 'utf8',
+    })
     expect(stderr).toBe('')
+    if (more.says !== undefined) expect(stdout).toContain(more.says)
     expect(existsSync(join(dir, 'tests/cases.json'))).toBe(false)
     return status === 0
   }
@@ -127,6 +132,11 @@ describe('the runner', needs('python3'), () => {
       'one that looks for the cases',
       'import os, json\nd = os.path.dirname(__file__)\nprint(json.load(open(d + "/tests/cases.json"))["cases"][0]["output"])',
       false,
+    ],
+    [
+      'one that asks for the size of its input',
+      'import os\nprint(sum(map(int, os.read(0, os.fstat(0).st_size).split())))',
+      true,
     ],
     ['none', null, false],
   ])('%s', { timeout: 60_000 }, async (_, code, right) => {
@@ -159,7 +169,11 @@ describe('the runner', needs('python3'), () => {
 
   test('a program that takes too long is wrong', { timeout: 60_000 }, async () => {
     expect(
-      await passes('import time\nprint(3, flush=True)\ntime.sleep(600)', { seconds: 2, cases: sums.tests.slice(0, 1) }),
+      await passes('import time\nprint(3, flush=True)\ntime.sleep(600)', {
+        seconds: 2,
+        cases: sums.tests.slice(0, 1),
+        says: 'case 1 takes more than 2 s',
+      }),
     ).toBe(false)
   })
 })

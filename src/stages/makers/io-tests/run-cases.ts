@@ -55,23 +55,30 @@ LIMIT = 16 * 1024 * 1024
 
 
 def run(words, text, seconds, folder):
-    """What a program prints, or None when it fails, takes too long or prints too much."""
-    with tempfile.TemporaryFile() as out:
-        child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=out, stderr=subprocess.DEVNULL, cwd=folder, start_new_session=True)
+    """What a program prints, and None; or None and what was wrong. Its input is a file, as on the judges' machines: some programs ask for its size."""
+    late = False
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out:
+        given.write(text.encode())
+        given.seek(0)
+        child = subprocess.Popen(words, stdin=given, stdout=out, stderr=subprocess.DEVNULL, cwd=folder, start_new_session=True)
         try:
-            child.communicate(text.encode(), timeout=seconds)
-        except (subprocess.TimeoutExpired, BrokenPipeError):
-            child.returncode = None
+            child.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            late = True
         finally:
             try:
                 os.killpg(child.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
             child.wait()
-        if child.returncode != 0 or out.tell() > LIMIT:
-            return None
+        if late:
+            return None, f"takes more than {seconds} s"
+        if child.returncode != 0:
+            return None, f"ends with {child.returncode}"
+        if out.tell() > LIMIT:
+            return None, "prints too much"
         out.seek(0)
-        return out.read().decode("utf-8", "replace")
+        return out.read().decode("utf-8", "replace"), None
 
 
 def close(expected, actual):
@@ -102,7 +109,7 @@ def judged(case, actual, folder):
         paths.append(os.path.join(folder, name))
         with open(paths[-1], "w") as file:
             file.write(text)
-    said = run(["python3", "-I"] + paths, "", 30, folder)
+    said, _ = run(["python3", "-I"] + paths, "", 30, folder)
     for path in paths:
         os.remove(path)
     try:
@@ -118,18 +125,18 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         built = os.path.join(work, "built")
         words = lambda given: [built if word == "BUILT" else word for word in given]
-        if PLAN["build"] and run(words(PLAN["build"]), "", 120, work) is None:
+        if PLAN["build"] and run(words(PLAN["build"]), "", 120, work)[0] is None:
             print("the program cannot be built")
             return False
         right = 0
         for number, case in enumerate(PLAN["cases"], 1):
             with tempfile.TemporaryDirectory() as folder:
-                actual = run(words(PLAN["run"]), case["input"], PLAN["seconds"], folder)
+                actual, problem = run(words(PLAN["run"]), case["input"], PLAN["seconds"], folder)
             with tempfile.TemporaryDirectory() as folder:
                 if actual is not None and judged(case, actual, folder):
                     right += 1
                 else:
-                    print("case", number, "is wrong")
+                    print("case", number, problem or "is wrong")
         print(right, "of", len(PLAN["cases"]), "cases are right")
         return right == len(PLAN["cases"]) and right > 0
 
