@@ -1,7 +1,17 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
+import { ContainerEngine } from '../../src/sandboxes/containers/container-engine.ts'
 import { everything, onEachEngine } from '../container-kit.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
 
@@ -48,6 +58,33 @@ onEachEngine(stateDir, ({ started, makeProvider }) => {
       await box.freeze({ system: 'image' })
       await box[Symbol.asyncDispose]()
       expect(await everything(started())).toEqual(before)
+    }
+  })
+
+  test('logs come home without an archive of the engine, unless a link stands in their way', async () => {
+    await using box = await makeProvider().lease({ owner, environment })
+    const archive = vi.spyOn(ContainerEngine.prototype, 'archive')
+    try {
+      await box.exec(['sh', '-c', 'echo before > /logs/agent/said; ln -s /etc /logs/agent/out'])
+      await box.freeze({ system: 'image' })
+      await box.exec(['sh', '-c', 'echo 1 > /logs/verifier/reward.txt'])
+      const read = async (source: string) => {
+        const target = mkdtempSync(join(scratch, 'home-'))
+        await box.downloadDir(source, target)
+        return Object.fromEntries(readdirSync(target).map((name) => [name, readFileSync(join(target, name), 'utf8')]))
+      }
+      expect(await read('/logs/agent')).toEqual({ said: 'before\n' })
+      expect(await read('/logs/verifier')).toEqual({ 'reward.txt': '1\n' })
+      expect(archive).not.toHaveBeenCalled()
+      await box.exec([
+        'sh',
+        '-c',
+        'mkdir /etc/own; echo inside > /etc/own/said; rm -r /logs/agent; ln -s /etc/own /logs/agent',
+      ])
+      expect(await read('/logs/agent')).toEqual({ said: 'inside\n' })
+      expect(archive).toHaveBeenCalledOnce()
+    } finally {
+      archive.mockRestore()
     }
   })
 })

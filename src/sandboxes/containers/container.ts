@@ -143,7 +143,9 @@ function blameImage(error: unknown, { image }: ContainerSpec): unknown {
 const stateSchema = z.object({
   State: z.object({ Running: z.boolean(), Pid: z.number().nullish() }),
   Config: z.object({ Hostname: z.string().nullish(), Env: z.array(z.string()).nullish() }).nullish(),
-  Mounts: z.array(z.object({ Destination: z.string() })).nullish(),
+  Mounts: z
+    .array(z.object({ Type: z.string().nullish(), Source: z.string().nullish(), Destination: z.string() }))
+    .nullish(),
   NetworkSettings: z.object({ Networks: z.record(z.string(), z.unknown()).nullish() }).nullish(),
   GraphDriver: z.object({ Name: z.string(), Data: z.record(z.string(), z.unknown()).nullish() }).nullish(),
   HostsPath: z.string().nullish(),
@@ -159,8 +161,12 @@ export interface ContainerState {
   readonly env: readonly string[]
   /** The paths where something is mounted. */
   readonly mounts: readonly string[]
+  /** Where the engine keeps its volumes, on its machine, by the paths they are mounted at. */
+  readonly volumes: ReadonlyMap<string, string>
   /** Where the engine keeps what programs changed, on its machine; null where it does not say so. */
   readonly layer: string | null
+  /** Where all its files are seen on that machine while it runs, but for what is mounted; null where the engine does not say so. */
+  readonly merged: string | null
   /** Where the engine keeps its /etc/hosts. */
   readonly hostsPath: string | null
 }
@@ -170,7 +176,8 @@ export async function inspectContainer(engine: ContainerEngine, name: string): P
   const answer = await engine.ask({ method: 'GET', path: url`/containers/${name}/json`, accept: [404] })
   if (answer.status === 404) return null
   const { State, Config, Mounts, NetworkSettings, GraphDriver, HostsPath } = stateSchema.parse(answer.body)
-  const upper = /^overlay2?$/.test(GraphDriver?.Name ?? '') ? GraphDriver?.Data?.UpperDir : null
+  const overlay = /^overlay2?$/.test(GraphDriver?.Name ?? '') ? GraphDriver?.Data : null
+  const volumes = Mounts?.filter(({ Type, Source }) => Type === 'volume' && Source?.startsWith('/')) ?? []
   return {
     running: State.Running,
     pid: State.Pid ?? 0,
@@ -178,9 +185,15 @@ export async function inspectContainer(engine: ContainerEngine, name: string): P
     hostname: Config?.Hostname ?? '',
     env: Config?.Env ?? [],
     mounts: Mounts?.map(({ Destination }) => Destination) ?? [],
-    layer: typeof upper === 'string' && upper.startsWith('/') ? upper : null,
+    volumes: new Map(volumes.map(({ Source, Destination }) => [Destination, Source ?? ''])),
+    layer: pathOrNull(overlay?.UpperDir),
+    merged: pathOrNull(overlay?.MergedDir),
     hostsPath: HostsPath || null,
   }
+}
+
+function pathOrNull(value: unknown): string | null {
+  return typeof value === 'string' && value.startsWith('/') ? value : null
 }
 
 /** Ends every process of a container; its files stay. */

@@ -23,6 +23,7 @@ import {
 import type { ContainerEngine } from './container-engine.ts'
 import { areNoLinks, doesNotRun, FreshFiles, freshPaths, makeLogs } from './fresh-files.ts'
 import { findHolder, type Holder, stopHolder } from './holder.ts'
+import { engineFiles, type KeptFiles } from './host-files.ts'
 import { frozenRepo } from './labels.ts'
 import type { PublicNetwork } from './public-network.ts'
 
@@ -48,10 +49,6 @@ export interface LeaseOptions {
   readonly log: ((line: string) => void) | undefined
 }
 
-/** Files and directories that engines put into every container. */
-const engineFiles =
-  '/dev /proc /sys /etc/hosts /etc/hostname /etc/resolv.conf /run/.containerenv /run/secrets /.dockerenv'.split(' ')
-
 /** The containers of one sandbox, one after the other, and the files that go from each to the next. */
 export class Generations {
   commands: Commands
@@ -63,6 +60,8 @@ export class Generations {
   private kept: Holder | null = null
   /** A container of the task's image that starts while the agent's ends. */
   private early: Promise<void> | null = null
+  /** Where the engine keeps the files of the current container, once someone asked. */
+  private files: { readonly container: string; readonly kept: Promise<KeptFiles | null> } | null = null
   /** Removals in the background, awaited on release. */
   private readonly leaving = new Set<Promise<void>>()
   /** Everything made for this sandbox, named before it was made. */
@@ -75,6 +74,14 @@ export class Generations {
 
   get container(): string {
     return `${this.options.id}-${this.generation}`
+  }
+
+  /** Where the engine keeps the files of the current container; null where there is none any more. */
+  keptFiles(): Promise<KeptFiles | null> {
+    const { container } = this
+    if (this.files?.container !== container)
+      this.files = { container, kept: inspectContainer(this.options.engine, container) }
+    return this.files.kept
   }
 
   async open(): Promise<void> {
@@ -213,7 +220,7 @@ export class Generations {
       searchPath: source.searchPath,
       restore,
       provided,
-      mounts: [...engineFiles, ...((await inspectContainer(engine, this.container))?.mounts ?? [])],
+      mounts: [...engineFiles, ...((await this.keptFiles())?.mounts ?? [])],
       lookAt: async (paths) => {
         const kinds = await files.lookAt(paths)
         for (const path of paths.filter((_, index) => kinds[index] === 'dir')) knownDirs.add(path)

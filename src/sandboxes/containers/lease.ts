@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { BoundaryError } from '../../core/errors.ts'
+import { BoundaryError, messageOf } from '../../core/errors.ts'
 import type {
   Door,
   DownloadOptions,
@@ -14,12 +14,14 @@ import type {
 import { listedChanges } from '../../core/system-files.ts'
 import type { Network } from '../../core/task.ts'
 import { Lease, type SandboxBody } from '../common/lease.ts'
+import { fromInside, limitsOf, transferFailure } from '../common/transfer-rules.ts'
 import { frameOf, openDoor } from '../namespaces/door.ts'
 import { type Commands, gone } from './commands.ts'
 import { inspectContainer, networkMode } from './container.ts'
 import { url } from './container-engine.ts'
 import { makeLogs } from './fresh-files.ts'
 import { Generations, type LeaseOptions } from './generations.ts'
+import { copyFromHost } from './host-files.ts'
 import { openTerminal } from './terminal.ts'
 import { asRoot, downloadDir, type Place, readFile, uploadDir, writeFile } from './transfer.ts'
 
@@ -69,7 +71,8 @@ export class DockerBody implements SandboxBody {
   }
 
   async downloadDir(source: string, target: string, options: DownloadOptions = {}): Promise<void> {
-    return downloadDir(this.place(), posix.normalize(source), target, options)
+    const path = posix.normalize(source)
+    if (!(await this.copyFromHost(path, target, options))) await downloadDir(this.place(), path, target, options)
   }
 
   async openTerminal(options: TerminalOptions = {}): Promise<Terminal> {
@@ -132,6 +135,15 @@ export class DockerBody implements SandboxBody {
   private place(): Place {
     const { container } = this.commands
     return { engine: this.options.engine, container }
+  }
+
+  private async copyFromHost(source: string, target: string, options: DownloadOptions): Promise<boolean> {
+    if (options.exclude?.length) return false
+    const kept = await this.generations.keptFiles().catch(() => null)
+    if (kept === null) return false
+    return copyFromHost(kept, source, target, { ...fromInside, ...limitsOf(options) }).catch((error: unknown) => {
+      throw transferFailure(`cannot copy ${source}: ${messageOf(error)}`, error)
+    })
   }
 
   private async clearInPlace(): Promise<null> {
