@@ -5,6 +5,7 @@ import {
   asTask,
   authorOptions,
   authorTask,
+  BadReply,
   type Dropped,
   definePlugin,
   draftStage,
@@ -13,6 +14,7 @@ import {
   type MapStage,
   makeRandom,
   type RawRow,
+  type ReplyForm,
   renderTemplate,
   type TaskDraft,
   taskRules,
@@ -57,8 +59,9 @@ export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
 
 async function makeDrafts(row: RawRow, given: Options, at: AskingContext): Promise<readonly (TaskDraft | Dropped)[]> {
   const { system, temperature, maxOutputTokens, tries } = given
-  const form = asJson(z.strictObject({ ideas: z.array(idea).length(given.ideas) }), 'ideas')
-  const prompt = ideaPrompt(row, given, at.seed)
+  const shown = makeRandom(at.seed, `shots ${row.id}`).sample(given.examples, given.shots)
+  const form = asNewIdeas(given.ideas, shown)
+  const prompt = ideaPrompt(row, given, shown)
   const ideas = await ask({ prompt, form, system, temperature, maxOutputTokens, tries, id: row.id }, at)
   if (isDropped(ideas)) return [ideas]
   const { pipeline, repairs } = given
@@ -81,9 +84,37 @@ async function makeDrafts(row: RawRow, given: Options, at: AskingContext): Promi
   return drafts
 }
 
-function ideaPrompt(row: RawRow, { seed, maxSeedChars, examples, shots, ideas }: Options, runSeed: number): string {
+/** Ideas of its own: small models hand the examples back, word for word or nearly so. */
+function asNewIdeas(count: number, shown: readonly Idea[]): ReplyForm<{ readonly ideas: readonly Idea[] }> {
+  const form = asJson(z.strictObject({ ideas: z.array(idea).length(count) }), 'ideas')
+  return {
+    ...form,
+    read(text) {
+      const said = form.read(text)
+      const taken = said.ideas.find(
+        ({ name, description }, nth) =>
+          shown.some((other) => other.name === name || likeness(other.description, description) >= copyFrom) ||
+          said.ideas.slice(0, nth).some((other) => other.name === name || other.description === description),
+      )
+      if (taken) throw new BadReply(`expected an idea of its own, got one that was there before: ${taken.name}`)
+      return said
+    },
+  }
+}
+
+/** From this share of common words on, a description is a copy. */
+const copyFrom = 0.6
+
+/** Share of the words that two texts have in common. */
+function likeness(a: string, b: string): number {
+  const [some, others] = [a, b].map((text) => new Set(text.toLowerCase().match(/\w+/g)))
+  const common = [...(some ?? [])].filter((word) => others?.has(word)).length
+  const all = (some?.size ?? 0) + (others?.size ?? 0) - common
+  return all === 0 ? 1 : common / all
+}
+
+function ideaPrompt(row: RawRow, { seed, maxSeedChars, ideas }: Options, shown: readonly Idea[]): string {
   const text = renderTemplate(seed, row.fields).slice(0, maxSeedChars)
-  const shown = makeRandom(runSeed, `shots ${row.id}`).sample(examples, shots)
   const learn = shown.map((example) => `- ${JSON.stringify(example)}`).join('\n')
   const wanted =
     ideas === 1

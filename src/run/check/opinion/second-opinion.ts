@@ -1,5 +1,6 @@
 import type { Agent } from '../../../core/agent.ts'
 import { BoundaryError } from '../../../core/errors.ts'
+import { hadNoValidReply } from '../../../core/model-replies.ts'
 import type { Review, ReviewedPart, ReviewedTask, ShownFile, ShownResult } from '../../../core/review.ts'
 import type { Sandbox } from '../../../core/sandbox.ts'
 import type { Task } from '../../../core/task.ts'
@@ -41,14 +42,22 @@ export async function checkOpinion(ask: OpinionAsk): Promise<OpinionReport> {
     const { agent, left } = watched(await ask.makeAgent(opinion.agent.name, opinion.agent.options ?? {}), [
       ...made.keys(),
     ])
-    const { end, usage } = await ask.runSolver(agent)
+    const record = await ask.runSolver(agent)
+    const { end, usage } = record
     costs.push(usage?.costUsd ?? null)
-    if (end.kind === 'scored') attempts.push({ reward: describeRewards(end.rewards), files: left() })
+    // Its 0 says nothing about the task, and a reviewer could take it for a fault of it.
+    if (hadNoValidReply(record)) failure = 'the solver’s model never gave a valid reply'
+    else if (end.kind === 'scored') attempts.push({ reward: describeRewards(end.rewards), files: left() })
     else failure = end.kind === 'failed' ? `${end.failure.code}: ${end.failure.message}` : end.kind
   }
   const rewards = attempts.map(({ reward }) => reward)
   if (attempts.length === 0)
-    return { check: unknown(`no attempt was scored: ${failure}`), rewards, review: null, costUsd: sum(costs) }
+    return {
+      check: unknown(`no attempt tells anything about the task: ${failure}`),
+      rewards,
+      review: null,
+      costUsd: sum(costs),
+    }
   const reference: ShownResult = { reward: 'full', files: [...made].map(([path, text]) => ({ path, text })) }
   const tests = files.rounds.flatMap((round) => round.tests.map(({ path, text }) => ({ path, text })))
   const reviewed: ReviewedTask = { instruction: task.instruction, tests, reference, attempts, signal }

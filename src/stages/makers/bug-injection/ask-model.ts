@@ -1,10 +1,12 @@
 import type { SyntaxNode } from '@lezer/common'
 import type { ModelClient } from '../../../core/model.ts'
 import type { Dropped } from '../../../core/stage.ts'
-import { digestJson } from '../../../lib/digest-json.ts'
+import { type AskAt, ask } from '../../shared/asking/ask.ts'
+import { asText, BadReply, type ReplyForm } from '../../shared/asking/forms.ts'
 import type { Bench } from './bench.ts'
-import { findLeak, type IssueFacts } from './issue.ts'
+import { findLeak, type IssueFacts, squeeze } from './issue.ts'
 import { mutate } from './mutate.ts'
+import type { Example } from './reproduce/example.ts'
 import { renderExample } from './reproduce/render-examples.ts'
 import { parseSource, type Source } from './source.ts'
 
@@ -22,21 +24,22 @@ Answer with the whole rewritten function in one fenced code block and nothing el
 
 const issuePrompt = `You report a bug in a project that you use and whose source you have not read. From programs that show it, or from what
 goes wrong, write an issue of 60 to 200 words: what you did, what you expected, what happened instead. Keep a program that shows it,
-with its result. Name no file, no line and no cause, propose no fix, and do not mention tests. Start with a title as a Markdown heading.`
+with its result and the expected one, as they are. Name no file, no line and no cause, propose no fix, and do not mention tests. Start
+with a title as a Markdown heading.`
+
+/** Who is asked, and where replies are kept. */
+type Asking = AskAt & { readonly model: ModelClient }
 
 /** A function as a model rewrote it: the whole file with it, or why there is none. */
-export async function askForBug(
-  model: ModelClient,
-  source: Source,
-  node: SyntaxNode,
-  signal: AbortSignal,
-): Promise<Written | Dropped> {
+export async function askForBug(source: Source, node: SyntaxNode, at: Asking): Promise<Written | Dropped> {
   // Blocks of Python reach over their last line end, which stays.
   const code = source.text.slice(node.from, node.to).trimEnd()
   const fence = source.language === 'python' ? 'python' : 'js'
-  const reply = await ask(model, bugPrompt, `\`\`\`${fence}\n${code}\n\`\`\``, signal)
-  if ('drop' in reply) return reply
-  const block = /```[\w-]*\n([\s\S]*?)\n?```/.exec(reply.text)?.[1]
+  const prompt = `\`\`\`${fence}\n${code}\n\`\`\``
+  // One try: another function is as good.
+  const answer = await ask({ prompt, system: bugPrompt, tries: 1 }, at)
+  if ('drop' in answer) return answer
+  const block = /```[\w-]*\n([\s\S]*?)\n?```/.exec(answer.value)?.[1]
   if (block === undefined) return { drop: 'no-code', detail: 'expected one fenced code block' }
   const text = mutate(source, [
     { from: node.from, to: node.from + code.length, insert: indentLike(block, source, node) },
@@ -46,7 +49,7 @@ export async function askForBug(
     return { drop: 'no-change', detail: 'the rewritten function does the same' }
   if (commentsOf(source.path, text).some((comment) => !source.text.includes(comment)))
     return { drop: 'leaky-comment', detail: 'the rewritten function has a comment of its own' }
-  return { text, promptDigest: reply.promptDigest }
+  return { text, promptDigest: answer.promptDigest }
 }
 
 /** The files that hold the bug, and the project they belong to. */
@@ -55,36 +58,60 @@ export interface Change {
   readonly bench: Bench
 }
 
-/** An issue in a user's words. It is asked for twice at most; one that gives the bug away is not used. */
+/** An issue in a user's words. It is asked for twice at most; one that gives the bug away or does not show it is not used. */
 export async function askForIssue(
-  model: ModelClient,
   facts: IssueFacts,
   { changed, bench }: Change,
-  signal: AbortSignal,
+  at: Asking,
 ): Promise<Written | Dropped> {
-  const programs = facts.examples.slice(0, 3).map(renderExample)
+  const programs = facts.examples.slice(0, shownExamples).map(renderExample)
   const shown = programs.length > 0 ? programs.join('\n\n') : `What goes wrong:\n${facts.symptoms.join('\n')}`
-  const seen = `Project: ${facts.name}\n\n${shown}`
-  let leak = ''
-  for (const again of ['', '\n\nYour first draft gave the cause away. Speak only of what a user sees.']) {
-    const reply = await ask(model, issuePrompt, seen + again, signal)
-    if ('drop' in reply) return reply
-    const found = reply.text.trim() === '' ? 'says nothing' : findLeak(reply.text, changed, bench, facts.failToPass)
-    if (found === null) return reply
-    leak = found
+  let leak: string | null = null
+  const form: ReplyForm<string> = {
+    rules: null,
+    read(text) {
+      const issue = asText.read(text)
+      leak = findLeak(issue, changed, bench, facts.failToPass)
+      if (leak !== null) throw new BadReply(`the issue ${leak}; speak only of what a user sees`)
+      const problem = unlikeAnIssue(issue, facts)
+      if (problem !== null) throw new BadReply(problem)
+      return issue
+    },
   }
-  return { drop: 'leaky-issue', detail: `the issue ${leak}` }
+  const prompt = `Project: ${facts.name}\n\n${shown}`
+  const answer = await ask({ prompt, system: issuePrompt, form, tries: 2 }, at)
+  if (!('drop' in answer)) return { text: answer.value, promptDigest: answer.promptDigest }
+  if (answer.drop !== 'bad-reply') return answer
+  return leak === null ? { ...answer, drop: 'bad-issue' } : { drop: 'leaky-issue', detail: `the issue ${leak}` }
 }
 
-async function ask(model: ModelClient, system: string, user: string, signal: AbortSignal): Promise<Written | Dropped> {
-  const messages = [
-    { role: 'system', content: system },
-    { role: 'user', content: user },
-  ] as const
-  const outcome = await model.complete({ messages }, { signal })
-  if (outcome.kind !== 'reply')
-    return { drop: outcome.kind, detail: outcome.kind === 'budget-exceeded' ? outcome.budget : outcome.message }
-  return { text: outcome.reply.text, promptDigest: digestJson(messages) }
+const shownExamples = 3
+const maxIssueWords = 600
+
+/** Why a text is no report of this bug, for its author; null when it is one. */
+function unlikeAnIssue(text: string, { examples, symptoms }: IssueFacts): string | null {
+  if (!/^#{1,3} +\S/.test(text)) return 'expected a title as a Markdown heading in the first line'
+  const words = text.split(/\s+/).length
+  if (words > maxIssueWords) return `expected at most 200 words, got ${words}`
+  const said = squeeze(text)
+  const has = (part: string) => said.includes(squeeze(part))
+  if (examples.length === 0)
+    return symptoms.some(has) ? null : 'expected one line of what goes wrong, as it is, found none'
+  const isShown = ({ program, actual, expected }: Example) => {
+    const [first, ...rest] = said.split(squeeze(program.expr))
+    // A result that stands only in the program was not told.
+    return (
+      rest.length > 0 && [actual, expected].every((one) => [first, ...rest].join(' ').includes(squeeze(seenOf(one))))
+    )
+  }
+  return examples.slice(0, shownExamples).some(isShown)
+    ? null
+    : 'expected one of the programs with its result and the expected one, as they are, found none'
+}
+
+/** What of a result a report must name. */
+function seenOf({ kind, text, type }: Example['actual']): string {
+  return kind === 'value' ? text : kind === 'error' ? type : ''
 }
 
 /** Models answer at the margin; a method stands further in. */

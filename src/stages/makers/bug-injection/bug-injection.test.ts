@@ -80,8 +80,7 @@ describe('bugs in a repository', { timeout: 300_000 }, () => {
 
     test('a model breaks a function and writes the issue; what it wrote is known by its prompt', async () => {
       const model = fakeModel((user) => {
-        if (user.startsWith('Project:'))
-          return '# Short text is cut\n\nI passed a text that fits and got it back with dots.'
+        if (user.startsWith('Project:')) return `# Short text is cut\n\n${user}`
         const code = /```js\n([\s\S]*)\n```/.exec(user)?.[1] ?? ''
         return `Here:\n\`\`\`js\n${code.replace('<= limit', '< limit').replace('<= width', '< width')}\n\`\`\``
       })

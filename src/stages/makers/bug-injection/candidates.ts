@@ -1,6 +1,6 @@
-import type { ModelClient } from '../../../core/model.ts'
 import { type Dropped, isDropped } from '../../../core/stage.ts'
 import { makeRandom, type Random } from '../../../lib/random.ts'
+import type { AskAt } from '../../shared/asking/ask.ts'
 import { askForBug } from './ask-model.ts'
 import type { Bench } from './bench.ts'
 import { findReverts, revertedFix } from './history.ts'
@@ -22,7 +22,7 @@ export async function* findCandidates(
   bench: Bench,
   row: RepositoryRow,
   given: Options,
-  at: { readonly seed: number; readonly model?: ModelClient | undefined; readonly signal: AbortSignal },
+  at: AskAt & { readonly seed: number },
 ): AsyncGenerator<Candidate | Dropped, void, void> {
   const random = makeRandom(at.seed, bench.digest)
   const isShare = (_: unknown, index: number) => index % row.slices === row.slice
@@ -34,7 +34,7 @@ export async function* findCandidates(
   if (!model) throw new Error('expected a model: the stage checks for one when it is made')
   const functions = bench.sources.flatMap((source) => functionsOf(source).map((node) => ({ source, node })))
   for (const { source, node } of random.shuffle(functions).filter(isShare)) {
-    const written = await askForBug(model, source, node, at.signal)
+    const written = await askForBug(source, node, { ...at, model })
     if (isDropped(written)) yield written
     else
       yield {

@@ -172,9 +172,10 @@ async function writeIssue(
   facts: IssueFacts,
   { changed, bench }: Change,
   { issue }: Options,
-  { model, seed, signal }: StageContext,
+  at: StageContext,
 ): Promise<Written | Dropped> {
-  if (issue === 'model' && model) return askForIssue(model, facts, { changed, bench }, signal)
+  const { model, seed } = at
+  if (issue === 'model' && model) return askForIssue(facts, { changed, bench }, { ...at, model })
   const text = renderIssue(facts, makeRandom(seed, digestJson(changed)))
   return text === null
     ? { drop: 'no-reproduction', detail: 'the tests say nothing that a user could see' }

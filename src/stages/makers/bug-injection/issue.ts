@@ -96,7 +96,8 @@ export function plainTestName(name: string): string {
   return squeeze(own)
 }
 
-function squeeze(text: string): string {
+/** A text with its white space made plain, so that line breaks do not count. */
+export function squeeze(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 

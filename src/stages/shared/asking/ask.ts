@@ -114,6 +114,7 @@ async function askOnce<T>(
   const { spending = new Spending() } = at
   let messages = opening
   let complaint = ''
+  let last = ''
   let costUsd: number | null = null
   for (let nth = 1; nth <= tries; nth++) {
     at.signal.throwIfAborted()
@@ -125,7 +126,7 @@ async function askOnce<T>(
     const { text, finish, costUsd: cost } = replied
     costUsd = cost === null ? costUsd : (costUsd ?? 0) + cost
     if (finish === 'length')
-      return { drop: 'reply-cut', detail: `the reply was cut off after ${text.length} characters` }
+      return { drop: 'reply-cut', detail: `the reply was cut off after ${text.length} characters${endOf(text)}` }
     if (finish === 'content-filter')
       return { drop: 'reply-filtered', detail: 'the server’s filter held the reply back' }
     try {
@@ -133,10 +134,25 @@ async function askOnce<T>(
     } catch (error) {
       if (!(error instanceof BadReply)) throw error
       complaint = error.message
+      last = text
       messages = [...messages, { role: 'assistant', content: text }, { role: 'user', content: again(complaint) }]
     }
   }
-  return { drop: 'bad-reply', detail: complaint }
+  return { drop: 'bad-reply', detail: `${complaint}${beginningOf(last, tries)}` }
+}
+
+const shownChars = 120
+
+/** What a reader of the reason sees of the reply itself: nobody looks up each reply to learn what a model does wrong. */
+function beginningOf(text: string, tries: number): string {
+  const said = text.replace(/\s+/g, ' ').trim()
+  return said === '' ? '' : `; reply ${tries} of ${tries} begins ${JSON.stringify(said.slice(0, shownChars))}`
+}
+
+/** A model that repeats itself shows it at the end. */
+function endOf(text: string): string {
+  const said = text.replace(/\s+/g, ' ').trim()
+  return said === '' ? '' : `; it ends ${JSON.stringify(said.slice(-shownChars))}`
 }
 
 /** A reply of a model, or the one that is kept, with its cost counted. */

@@ -1,7 +1,7 @@
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
 import type { Dropped } from '../../../core/stage.ts'
 import { isDropped } from '../../../core/stage.ts'
-import { rowDigest } from '../../../lib/digest-json.ts'
+import { canonicalJson, rowDigest } from '../../../lib/digest-json.ts'
 import { type Answer, ask, lineageOf, type Question } from '../asking/ask.ts'
 import type { AskingContext, AskOptions } from '../asking/mapping.ts'
 import { proveDraft } from './prove-draft.ts'
@@ -38,6 +38,7 @@ export async function authorTask<T>(
   let prompt = authoring.prompt
   let first: Answer<T> | null = null
   let problem = ''
+  const tried = new Set<string>()
   for (let round = 0; round <= repairs; round++) {
     const answer: Answer<T> | Dropped = await ask(
       { prompt, form, system, temperature, maxOutputTokens, tries, id: row.id },
@@ -45,6 +46,10 @@ export async function authorTask<T>(
     )
     if (isDropped(answer)) return answer
     first ??= answer
+    // What was tried before fails again in the same way, and the same question has the same reply.
+    const written = canonicalJson(answer.value)
+    if (tried.has(written)) return notProven(`The repair is what was tried before. ${problem}`, row.id)
+    tried.add(written)
     const draft = draftOf(authoring, answer.value, { ...lineageOf(...before, first) }, at.seed)
     const found =
       reviewDraft(draft) ?? (at.sandboxes ? await proveDraft(draft, { ...at, sandboxes: at.sandboxes }) : null)
@@ -52,7 +57,13 @@ export async function authorTask<T>(
     problem = found
     prompt = repairPrompt(authoring.prompt, answer.value, problem)
   }
-  return { drop: 'not-proven', detail: problem.slice(0, 1000), id: row.id }
+  return notProven(problem, row.id)
+}
+
+const detailChars = 1000
+
+function notProven(problem: string, id: string): Dropped {
+  return { drop: 'not-proven', detail: problem.slice(0, detailChars), id }
 }
 
 function draftOf<T>(

@@ -42,7 +42,7 @@ const told = (answer: (prompt: string) => unknown) =>
 
 const idea = (name: string) => ({
   name,
-  description: 'Count the lines of a file and say how many there are.',
+  description: `${name}: ${[1, 2, 3, 4, 5].map((nth) => `${name}${nth}`).join(' ')}, and say how many there are.`,
   difficulty: 'easy',
 })
 const document = `A question about counting lines. ${'It is a long one. '.repeat(20)}\n\`\`\`sh\n$ wc -l < file | tr -d " " > out\n\`\`\``

@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs'
+import { type Answer, replies } from './told-client.ts'
+
+type Recorded = { readonly finish: 'stop' | 'length'; readonly text: string }
+
+const recorded = JSON.parse(readFileSync(`${import.meta.dirname}/../fixtures/smollm2-replies.json`, 'utf8')) as {
+  readonly replies: Readonly<Record<string, Recorded>>
+}
+
+/** What a small real model said; where it comes from stands in the file. */
+export function recordedReply(name: string): Recorded {
+  const found = recorded.replies[name]
+  if (!found) throw new Error(`no reply ${name} was recorded`)
+  return found
+}
+
+/** The same as an answer of a client. */
+export function realReply(name: string): Answer {
+  const { text, finish } = recordedReply(name)
+  return replies(text, { finish })
+}
