@@ -39,9 +39,16 @@ const judged = z.strictObject({
     .array(z.strictObject({ name: z.string().min(1).max(100), text: z.string().min(10).max(2000) }))
     .min(2)
     .max(12)
+    .refine(areDistinct, { message: 'expected criteria with different names and texts' })
     .describe('what has to be true of them, each told apart from the others'),
   solve_sh: z.string().min(10).max(50_000).describe('a bash script that writes a good result'),
 })
+/** A judge scores criteria by their names, and the same demand twice is none more. */
+function areDistinct(criteria: readonly { readonly name: string; readonly text: string }[]): boolean {
+  const [names, texts] = [criteria.map(({ name }) => name.trim()), criteria.map(({ text }) => text.trim())]
+  return new Set(names).size === criteria.length && new Set(texts).size === criteria.length
+}
+
 const asJudged = asJson(judged, 'judged_task')
 
 /** V3: work that no program can judge. Tests collect the results; a model judges them by criteria, outside of the sandbox. */

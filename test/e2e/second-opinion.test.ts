@@ -8,6 +8,7 @@ import { makeAnyStage } from '../../src/plugins/make-stage.ts'
 import { taskRowOf } from '../../src/stages/shared/task-row.ts'
 import { runStage } from '../contracts/stage.ts'
 import { type Behaviour, says } from '../fakes/model-server.ts'
+import { recordedReply } from '../fakes/real-replies.ts'
 import { writeTask } from '../fakes/tasks.ts'
 import { makeTempDir } from '../make-task.ts'
 import { ot, startJudge } from './judge-kit.ts'
@@ -52,6 +53,18 @@ withSandboxes('a second opinion', () => {
     expect(stdout).toContain('| instruction.md:1: days of a week')
     expect(stdout).toContain('| tests/test.sh:2: = 42 ]')
     expect(stderr).toMatch(/^judge, solver and reviewer: 4 requests, 56 tokens, 0\.5600 USD$/m)
+  })
+
+  test('decides nothing when the solver never replies as asked, and asks no reviewer', {
+    timeout: 180_000,
+  }, async () => {
+    const server = await startJudge(['m'], says(recordedReply('terminalTurn').text))
+    const dir = await write('fair', fair, 'unanswered')
+    const words = ['--second-opinion', 'm', '--opinion-api-base', server.apiBase]
+    const { code, stdout, stderr } = await ot('tasks', 'check', dir, '--repeats', '1', ...words)
+    expect({ code, stderr }).toMatchObject({ code: 3 })
+    expect(stdout).toContain('the solver’s model never gave a valid reply')
+    expect(stderr).toMatch(/^judge, solver and reviewer: 10 requests/m)
   })
 
   test('decides in a recipe which tasks go on, and is in the books', { timeout: 240_000 }, async () => {

@@ -6,9 +6,30 @@ export const asDockerfile: ReplyForm<string> = {
   read(text) {
     const body = (/```(?:dockerfile)?\s*\n([\s\S]*?)```/i.exec(text)?.[1] ?? text).trim()
     if (!/^FROM \S+/im.test(body)) throw new BadReply('expected a Dockerfile with FROM, found none')
+    const odd = oddLine(body)
+    if (odd !== null) throw new BadReply(`expected only instructions of a Dockerfile, got ${JSON.stringify(odd)}`)
     if (/^(?:CMD|ENTRYPOINT|USER)\b/im.test(body)) throw new BadReply('expected no CMD, ENTRYPOINT or USER')
     return `${body}\n`
   },
+}
+
+const instruction =
+  /^(?:FROM\s+(?:--platform=\S+\s+)?\S+(?:\s+AS\s+\S+)?$|(?:RUN|COPY|ADD|ENV|ARG|WORKDIR|LABEL|EXPOSE|VOLUME|SHELL|STOPSIGNAL|HEALTHCHECK|ONBUILD|MAINTAINER|CMD|ENTRYPOINT|USER)\s+\S)/i
+
+/** The first line that no Dockerfile could have; null when there is none. Small models mix prose and commands of a shell into it. */
+function oddLine(body: string): string | null {
+  let isOpen = false
+  let end: string | null = null
+  for (const line of body.split('\n').map((one) => one.trim())) {
+    if (end !== null) {
+      if (line === end) end = null
+    } else if (line !== '' && !line.startsWith('#')) {
+      if (!isOpen && !instruction.test(line)) return line.slice(0, 100)
+      isOpen = line.endsWith('\\')
+      end = /<<-?\s*["']?(\w+)/.exec(line)?.[1] ?? null
+    }
+  }
+  return null
 }
 
 const asBase: ReplyForm<string> = {

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest'
 import mine from '../../../../data/dclm-mine/mine.ts'
+import judged from '../../../../data/llm-verifier/judged.ts'
+import { asDockerfile } from '../../../../data/perturbed-docker/environment/write-dockerfile.ts'
 import selfInstruct from '../../../../data/self-instruct/self-instruct.ts'
 import traceTests from '../../../../data/trace-to-tests/trace-tests.ts'
 import { runStage } from '../../../../test/contracts/stage.ts'
 import { provider, withSandboxes } from '../../../../test/e2e/kit.ts'
-import { realReply } from '../../../../test/fakes/real-replies.ts'
-import { clientThat } from '../../../../test/fakes/told-client.ts'
+import { realReply, recordedReply } from '../../../../test/fakes/real-replies.ts'
+import { clientThat, replies } from '../../../../test/fakes/told-client.ts'
 import type { RawRow } from '../../../core/row.ts'
 import type { SandboxProvider } from '../../../core/sandbox.ts'
 
@@ -65,4 +67,23 @@ withSandboxes('tests that test nothing', () => {
     ])
     expect({ leases, asked: model.asked.length }).toEqual({ leases: 1, asked: 2 })
   })
+})
+
+test('criteria that a model repeats make no judged task', async () => {
+  const { text } = recordedReply('criteriaRepeated')
+  // Only its paths are mended, so that nothing but the criteria is wrong.
+  const mended = text.replaceAll(/("results":\[)[^\]]*\]/g, '$1"/app/report.md"]')
+  const model = clientThat(replies(mended))
+  const given = await runStage(make(judged), [row({ instruction: 'Write a report about rivers.' })], { model })
+  expect(given).toMatchObject([{ drop: 'bad-reply', detail: /different names and texts/, id: 'r' }])
+})
+
+test('commands of a shell are no Dockerfile', () => {
+  expect(() => asDockerfile.read(recordedReply('dockerfileOfCommands').text)).toThrow(
+    /got "docker create a_image_name"/,
+  )
+  expect(() => asDockerfile.read('From the task it follows that Debian will do.')).toThrow(/only instructions/)
+  const good =
+    'ARG V=12\nFROM debian:$V-slim AS base\n# Tools\nRUN apt-get update && \\\n  apt-get install -y jq\n\nRUN <<EOF\nmkdir /app\nEOF\nCOPY a /app/'
+  expect(asDockerfile.read(`\`\`\`dockerfile\n${good}\n\`\`\``)).toBe(`${good}\n`)
 })

@@ -12,7 +12,11 @@ export const rubricSchema = z.strictObject({
       }),
     )
     .min(1)
-    .max(30),
+    .max(30)
+    // A judge scores criteria by their names.
+    .refine((criteria) => new Set(criteria.map(({ name }) => name)).size === criteria.length, {
+      message: 'expected criteria with different names',
+    }),
   reference: z.string().max(50_000).optional().describe('A result that is known to be good; others may be as good.'),
   passAt: z
     .number()
