@@ -106,8 +106,12 @@ interface Given {
 /** The work is done once, and a file is left that has to be right, under some more conditions. */
 function fileWork(draw: Draw, { draft, input, result }: DrawnTable, { before, axes, partNames }: Given): Work {
   const text = draft.to.render(result)
-  const output: Output = { path: draft.output, text, table: result, shape: draft.to, inputs: partNames }
   const chosen = drawConstraints(draw)
+  const others = {
+    made: input.rejects !== null || chosen.some(({ on }) => on === 'beside'),
+    read: draft.chain.flatMap(({ extras = {} }) => Object.keys(extras)),
+  }
+  const output: Output = { path: draft.output, text, table: result, shape: draft.to, inputs: partNames, others }
   const bounds = chosen.map((constraint) => constraint.draw(output, draw.random))
   const after: Record<string, Tree[string]> = { ...before, [draft.output]: file(text) }
   if (input.rejects) after[draft.rejects] = file(input.rejects.map((line) => `${line}\n`).join(''))

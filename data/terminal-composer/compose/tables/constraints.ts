@@ -12,6 +12,8 @@ export interface Output {
   readonly table: Table
   readonly shape: Shape
   readonly inputs: readonly string[]
+  /** Other files that are asked for, and others that are read and stay. */
+  readonly others: { readonly made: boolean; readonly read: readonly string[] }
 }
 
 export interface Bound {
@@ -139,11 +141,11 @@ export const constraints: readonly Constraint[] = [
   {
     name: 'remove-source',
     on: 'source',
-    draw: ({ inputs }, random) => ({
-      say: random.pick([
+    draw: ({ inputs, others }, random) => ({
+      say: `${random.pick([
         'When the result is written, delete the input, with the folder it may be in; nothing of it may stay behind.',
         'The input is not needed any more afterwards: remove it (and its own folder, if it has one).',
-      ]),
+      ])}${staying(others.read)}`,
       after: Object.fromEntries(inputs.map((path) => [path, null])),
       shell: `rm -r -- '${inputs[0]?.split('/')[0]}'`,
     }),
@@ -151,16 +153,21 @@ export const constraints: readonly Constraint[] = [
   {
     name: 'nothing-else',
     on: 'rest',
-    draw: (_, random) => ({
+    draw: ({ others }, random) => ({
       say: random.pick([
         'Leave no other file or folder behind in the work folder.',
         'Apart from what is asked for here, the work folder must look as before: no scripts, no temporary files.',
-        'Clean up after yourself: whatever you create besides the result has to go again.',
+        `Clean up after yourself: whatever you create besides ${others.made ? 'what is asked for here' : 'the result'} has to go again.`,
       ]),
       closed: true,
     }),
   },
 ]
+
+/** Other files that a step reads are no part of the input. */
+function staying(paths: readonly string[]): string {
+  return paths.length === 0 ? '' : ` Leave ${paths.map((path) => `\`${path}\``).join(' and ')} in place.`
+}
 
 function base(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1)

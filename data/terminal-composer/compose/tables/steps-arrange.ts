@@ -1,5 +1,5 @@
 import { awk, type Step } from './step.ts'
-import { type Column, cell, columnName, columnsOf, type Table } from './table.ts'
+import { type Column, cell, columnName, columnsOf, freeName, type Table } from './table.ts'
 
 const sortBy: Step = {
   name: 'sort-by',
@@ -70,8 +70,8 @@ const selectColumns: Step = {
 const numberRows: Step = {
   name: 'number-rows',
   phase: 'arrange',
-  draw: ({ random }) => {
-    const name = random.pick(['line', 'no', 'position'])
+  draw: ({ random, table }) => {
+    const name = freeName(table, random.pick(['line', 'no', 'position']))
     const start = random.pick([0, 1, 1, 100])
     const say = random.pick([
       `put a first column \`${name}\` in front that counts from ${start} up`,

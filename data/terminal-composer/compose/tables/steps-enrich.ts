@@ -1,5 +1,5 @@
 import { awk, type Step, sum } from './step.ts'
-import { type Column, cell, columnName, columnsOf, type Table } from './table.ts'
+import { type Column, cell, columnName, columnsOf, freeName, type Table } from './table.ts'
 
 /** A table with one more column at its end. */
 function added(table: Table, column: Column, values: readonly string[]): Table {
@@ -13,7 +13,7 @@ const product: Step = {
     const [count] = random.few(columnsOf(table, 'int'), 1)
     const [price] = columnsOf(table, 'money')
     if (count === undefined || price === undefined) return null
-    const name = random.pick(['total', 'subtotal', 'worth', 'sum_due'])
+    const name = freeName(table, random.pick(['total', 'subtotal', 'worth', 'sum_due']))
     const [by, unit] = [`\`${columnName(table, count)}\``, `\`${columnName(table, price)}\``]
     const say = random.pick([
       `add a last column \`${name}\`: ${by} times ${unit}, with two decimals`,
@@ -35,7 +35,7 @@ const runningTotal: Step = {
   draw: ({ random, table }) => {
     const column = random.pick(columnsOf(table, 'int', 'money'))
     const isMoney = table.columns[column]?.kind === 'money'
-    const name = random.pick(['running', 'cumulative', 'so_far'])
+    const name = freeName(table, random.pick(['running', 'cumulative', 'so_far']))
     const of = `\`${columnName(table, column)}\``
     const say = random.pick([
       `add a last column \`${name}\` with the running total of ${of} (this record included${isMoney ? ', two decimals' : ''})`,
@@ -60,7 +60,7 @@ const rankInGroup: Step = {
   phase: 'enrich',
   draw: ({ random, table, records }) => {
     const group = random.pick(columnsOf(table, 'category'))
-    const name = random.pick(['nth', 'occurrence', 'seq'])
+    const name = freeName(table, random.pick(['nth', 'occurrence', 'seq']))
     const of = `\`${columnName(table, group)}\``
     const say = random.pick([
       `add a last column \`${name}\` that counts the ${records} of the same ${of} from 1 up, in the order of the file`,
@@ -87,7 +87,7 @@ const weekday: Step = {
   draw: ({ random, table }) => {
     const [column] = random.few(columnsOf(table, 'date'), 1)
     if (column === undefined) return null
-    const name = random.pick(['weekday', 'dow', 'day_name'])
+    const name = freeName(table, random.pick(['weekday', 'dow', 'day_name']))
     const of = `\`${columnName(table, column)}\``
     const say = random.pick([
       `add a last column \`${name}\` with the day of the week of ${of} as \`mon\`, \`tue\`, \`wed\`, \`thu\`, \`fri\`, \`sat\` or \`sun\``,
@@ -110,7 +110,7 @@ const difference: Step = {
   phase: 'enrich',
   draw: ({ random, table }) => {
     const column = random.pick(columnsOf(table, 'int'))
-    const name = random.pick(['change', 'delta', 'diff'])
+    const name = freeName(table, random.pick(['change', 'delta', 'diff']))
     const of = `\`${columnName(table, column)}\``
     const say = random.pick([
       `add a last column \`${name}\`: ${of} minus the ${of} of the record before, and 0 for the first record`,
@@ -137,7 +137,7 @@ const lookup: Step = {
     const known = values.slice(0, Math.max(1, values.length - 1))
     const codes = new Map(known.map((value) => [value, `${random.pick([...'ABCDEFGH'])}${random.int(10, 99)}`]))
     const file = random.pick(['codes.txt', 'mapping.txt', 'lookup.txt'])
-    const name = random.pick(['code', 'cost_center', 'region_code'])
+    const name = freeName(table, random.pick(['code', 'cost_center', 'region_code']))
     const of = `\`${columnName(table, column)}\``
     const say = random.pick([
       `add a last column \`${name}\` with the code of the record's ${of} from \`${root}/${file}\` (lines of the form \`${of.slice(1, -1)}=code\`), or \`none\` where the file has no such line`,

@@ -49,6 +49,11 @@ export function columnName(table: Table, at: number): string {
   return table.columns[at]?.name ?? ''
 }
 
+/** A name for a new column: the drawn one, unless the table has it already. */
+export function freeName(table: Table, drawn: string): string {
+  return table.columns.some(({ name }) => name === drawn) ? `${drawn}_2` : drawn
+}
+
 /** Draws a table of a domain. The same domain with the same `begin` choices gives another table of the same shape. */
 export function beginTable(domain: TableDomain, random: Draws): (random: Draws, rows: number) => Table {
   const columns = Object.entries(domain.columns).map(([name, source]) => ({ name, kind: source.kind }))

@@ -69,7 +69,7 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
     build,
     run,
     seconds,
-    anyCase: acceptsAnyCase(statement),
+    anyCase: acceptsAnyCase(statement) || chosen.every(({ output }) => saysYesOrNo.test(output)),
     error: acceptedError(statement),
     cases: chosen,
   }
@@ -114,6 +114,9 @@ const patterns: readonly RegExp[] = [
 
 /** What follows the heading of the input describes what is given, not what is asked for. */
 const inputSection = /^\s*(?:#+ |\*\*)?Input\b:?(?:\*\*)?:?\s*\n[\s\S]*?(?=^\s*(?:#+ |\*\*)?Output\b)/gim
+
+/** Judges of such problems take `Yes` for `YES` whatever the statement says, so tests and right programs have both. */
+const saysYesOrNo = /^\s*(?:(?:yes|no)\s+)*(?:yes|no)\s*$/i
 
 /** The words by which a statement accepts several answers to the same input; null when it does not say so. A comparison with one answer would be unfair. */
 function acceptsSeveral(statement: string): string | null {

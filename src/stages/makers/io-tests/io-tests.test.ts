@@ -81,6 +81,17 @@ test.each([
     expect((await runStage(make() as never, [row('1', checked)]))[0]).toHaveProperty('files')
 })
 
+test.each([
+  [['YES', 'NO', 'Yes\nNo'], true],
+  [['YES', 'NO', 'YES 1'], false],
+  [['Alice', 'Bob', 'Bob'], false],
+])('answers %j are compared without looking at capital letters: %s', async (outputs, anyCase) => {
+  const tests = outputs.map((output, at) => ({ input: `${at} ${at}\n`, output }))
+  const [task] = await runStage(make() as never, [row('1', { ...sums, examples: [], tests })])
+  const plan = JSON.parse(String((task as TaskDraft).files['tests/cases.json']?.data))
+  expect(plan.anyCase).toBe(anyCase)
+})
+
 test('the usual modulus keeps its power', async () => {
   const given = { ...sums, statement: `${statement} Print it modulo 109 + 7, for up to 109 numbers.` }
   const [task] = await runStage(make() as never, [row('1', given)])
