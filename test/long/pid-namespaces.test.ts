@@ -67,6 +67,22 @@ describe('runs of several PID namespaces that share a cache', {
       await expect.poll(() => readdirSync(sandboxes), { timeout: 10_000 }).toEqual([])
     }
   }, 120_000)
+
+  // Node is the first process there, and collects only what it started itself.
+  test('end their sandboxes where nobody collects what a killed command leaves', async () => {
+    const toml = 'schema_version = "1.2"\n[agent]\ntimeout_sec = 1\n[environment]\nallow_internet = false\n'
+    const task = await writeTask(join(scratch, 'slow'), 'slow', { toml, solve: 'sleep 1000' })
+    const child = ot(
+      unshare,
+      ['run', '-p', task, '-a', 'oracle', '-e', 'local', '-q', '-o', join(scratch, 'jobs')],
+      quiet,
+    )
+    const late = setTimeout(() => child.kill('SIGKILL'), 60_000)
+    const [code, signal] = await once(child, 'exit')
+    clearTimeout(late)
+    expect([code, signal]).toEqual([0, null])
+    expect(readdirSync(sandboxes)).toEqual([])
+  }, 90_000)
 })
 
 function leases(): string[] {
@@ -77,9 +93,11 @@ function leases(): string[] {
   }
 }
 
+const quiet: ('ignore' | 'inherit')[] = ['ignore', 'ignore', 'inherit']
+
 function start(job: string, words: readonly string[]): ChildProcess {
   const args = ['run', '-p', join(scratch, 'tasks'), '-a', 'oracle', '-e', 'local', '-n', '3', '-k', '2', '-q']
-  return ot(words, [...args, '-o', join(scratch, 'jobs'), '--job-name', job], ['ignore', 'ignore', 'inherit'])
+  return ot(words, [...args, '-o', join(scratch, 'jobs'), '--job-name', job], quiet)
 }
 
 async function otJson(words: readonly string[], ...args: string[]) {

@@ -93,6 +93,10 @@ export function systemCalls(): readonly number[] | null {
  *
  * The mounts of the host that no sandbox needs are taken away once, in a mount namespace that every sandbox copies: bubblewrap reads
  * the whole list for each of its own mounts. Removers stay for the next directory that is to go.
+ *
+ * What a command leaves behind when it is killed becomes a child of the starter, which collects it (PR_SET_CHILD_SUBREAPER): a sandbox cannot
+ * end before someone does, and the first process of a container often collects nothing. A number in the list of unclaimed exits
+ * may belong to one of those, so that a holder has ended only when no process has its number any more.
  */
 export const starterScript = String.raw`
 use strict;
@@ -107,6 +111,7 @@ if (syscall($prlimit, 0, 7, 0, $limit) == 0) {
   my $sane = pack('Q2', 65536, $hard);
   syscall($prlimit, 0, 7, $sane, 0) if $soft > 65536;
 }
+syscall($prctl, 36, 1, 0, 0, 0);
 open(my $null, '+<', '/dev/null') or die "/dev/null: $!\n";
 my $child_signal = pack('Q', 1 << 16);
 syscall($sigmask, 0, $child_signal, 0, 8) == 0 or die "rt_sigprocmask: $!\n";
@@ -226,7 +231,8 @@ sub hear_holders {
     $process->{pid} = $pid;
     $process->{is_up} = 1;
     tell_of($id, 'p', "$pid$devices");
-    if (exists $unclaimed{$pid}) { end_of($id, delete $unclaimed{$pid}) } else { $by_pid{$pid} = $id }
+    my $status = delete $unclaimed{$pid};
+    if (kill(0, $pid) || $! != 3) { $by_pid{$pid} = $id } else { end_of($id, $status // 9) }
   }
 }
 
@@ -249,7 +255,7 @@ sub collect_ended {
     elsif (exists $removers{$pid}) { removed($pid, $status || 256); delete $removers{$pid} }
     else { $unclaimed{$pid} = $status }
   }
-  %unclaimed = () unless %launchers;
+  %unclaimed = () if !%launchers || keys %unclaimed > 1000;
 }
 
 sub handle {
