@@ -10,7 +10,7 @@ import { packageRoot } from '../../lib/package-root.ts'
 import { makeEngine } from '../../plugins/make.ts'
 import type { Notify } from '../job/tasks-request.ts'
 import { advertised, type ServeRequest, withdraw } from './endpoint.ts'
-import { freePort, type ServerProcess, start } from './server-process.ts'
+import { freePort, type ServerProcess, start, stop } from './server-process.ts'
 
 /** Copies of a model that live and die together: one here, or all on another node. */
 export interface ReplicaGroup {
@@ -35,9 +35,7 @@ export interface ReplicaRequest {
 export async function startHere(request: ReplicaRequest): Promise<readonly ReplicaGroup[]> {
   const { file, settings, options, apiKey, notify } = request
   const asked = options.port ?? file.backend?.api_port ?? 8000
-  const { num_replicas: count } = settings
-  const groups: ReplicaGroup[] = []
-  for (let i = 0; i < count; i++) {
+  return startAll(Array.from({ length: settings.num_replicas }).keys(), async (i) => {
     const port = asked === 0 ? await freePort() : asked + i
     const rendered = renderVllmCommand(settings, { host: options.host, port, model: file.engine.model ?? null })
     const command = withRay(await withoutUnknownFlags(rendered, notify), settings)
@@ -46,15 +44,29 @@ export async function startHere(request: ReplicaRequest): Promise<readonly Repli
     const server = await start(command.argv, env, notify)
     // Who listens on all addresses answers on this one too.
     const host = options.host === '0.0.0.0' ? '127.0.0.1' : options.host
-    groups.push({
+    return {
       server,
       answers: async (signal) => {
         await hasModel({ server, apiBase: `http://${host}:${port}/v1`, model: command.modelName }, request, signal)
         return [advertised(`http://${options.host}:${port}`, options)]
       },
-    })
+    }
+  })
+}
+
+/** Starts one after the other; where one cannot be started, those before it end. */
+async function startAll<T>(
+  items: Iterable<T>,
+  startOne: (item: T) => Promise<ReplicaGroup>,
+): Promise<readonly ReplicaGroup[]> {
+  const groups: ReplicaGroup[] = []
+  try {
+    for (const item of items) groups.push(await startOne(item))
+    return groups
+  } catch (error) {
+    await Promise.all(groups.map(({ server }) => stop(server)))
+    throw error
   }
-  return groups
 }
 
 /** Every user of a machine sees the arguments of its programs. */
@@ -117,8 +129,7 @@ export async function startOnHosts(
   if (config === undefined || endpointJson === undefined)
     throw new UserError('expected --config and --endpoint-json beside --hosts, got only --hosts', 'name the two files')
   const shares = hosts.map((host, i) => ({ host, count: Math.floor((count + hosts.length - 1 - i) / hosts.length) }))
-  const groups: ReplicaGroup[] = []
-  for (const [i, share] of shares.filter((each) => each.count > 0).entries()) {
+  return startAll(shares.filter((each) => each.count > 0).entries(), async ([i, share]) => {
     const told = resolve(`${endpointJson}.${i}`)
     await withdraw(told)
     const words = ['serve', '--config', config, '--replicas', String(share.count), '--host', '0.0.0.0', '--port', '0']
@@ -128,9 +139,8 @@ export async function startOnHosts(
     const key = apiKey === null ? ['--no-key'] : ['--key-env', keyOfSteps]
     const env = apiKey === null ? {} : { [keyOfSteps]: apiKey }
     const server = await start([...step, ...program, ...words, ...key, '--endpoint-json', told, '--quiet'], env, notify)
-    groups.push({ server, endpointJson: told, answers: (signal) => readWhenThere(told, server, env, signal) })
-  }
-  return groups
+    return { server, endpointJson: told, answers: (signal) => readWhenThere(told, server, env, signal) }
+  })
 }
 
 const keyOfSteps = 'OT_AGENT_SERVE_KEY'

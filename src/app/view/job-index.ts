@@ -38,10 +38,16 @@ export class JobIndex {
 
   /** Reads what is new; several callers share one reading. Waits for it no longer than `waitMs`, or until there is a first row. */
   async refresh(waitMs: number): Promise<void> {
-    this.reading ??= this.read().finally(() => {
-      this.reading = null
-      this.tellFirst()
-    })
+    this.reading ??= this.read()
+      .catch((error: unknown) => {
+        // The next caller reads on, and gets the error if it is still there.
+        this.complete = false
+        throw error
+      })
+      .finally(() => {
+        this.reading = null
+        this.tellFirst()
+      })
     const timeout = new Promise<void>((resolve) => setTimeout(resolve, waitMs).unref())
     await Promise.race([this.reading, waitMs === 0 ? timeout : Promise.all([timeout, this.first])])
   }

@@ -157,7 +157,9 @@ export class Library implements LibraryJobs {
     const kept = before?.there.layout === there.layout && before.there.own?.id === there.own?.id
     const known = { stamp, there, index: kept ? before.index : null, state: kept ? before.state : null }
     this.known.set(dir, known)
-    if (before && known.index?.complete) void known.index.refresh(0)
+    if (before && known.index?.complete)
+      // Whoever opens the job hears what is wrong with it.
+      known.index.refresh(0).catch(() => {})
     return known
   }
 }

@@ -68,16 +68,36 @@ async function exportTrial(library: Library, job: LibraryJob, name: string, writ
   const filesCut = view.filesCut || files.length < view.files.length
   await writer.json(place, { ...view, record, files, filesCut, commands: [] })
   for (const { path } of files.filter((file) => /(^|\/)trajectory[^/]*\.json$/.test(file.path)))
-    await exportSteps(dir, path, place, writer)
+    await exportTrajectory(dir, path, place, writer)
   for (const { path } of files) await exportText(dir, path, place, writer)
 }
 
+/** Writes a trajectory and those of its subagents, the outer ones first. Subagents may name each other in circles, so that there is a most. */
+async function exportTrajectory(
+  dir: string,
+  path: string,
+  place: readonly string[],
+  writer: TrialWriter,
+): Promise<void> {
+  const found = [path]
+  for (const each of found) {
+    try {
+      const inside = await exportSteps(dir, each, place, writer)
+      for (const name of inside) if (found.length < mostFiles) found.push(`${each}${name}`)
+    } catch (error) {
+      // A reference to a subagent that the file does not hold.
+      if (each === path || !(error instanceof NotHere)) throw error
+    }
+  }
+}
+
+/** Writes the steps of one trajectory; gives the subagents that they name. */
 async function exportSteps(
   dir: string,
   path: string,
   place: readonly string[],
   { json, trajectories }: Pick<TrialWriter, 'json' | 'trajectories'>,
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const size = exportShard.steps
   const { total } = await trajectories.read(dir, path, farStep, 1)
   const inside = new Set<string>()
@@ -87,14 +107,7 @@ async function exportSteps(
     for (const { subagents } of page.steps.flatMap(({ observations }) => observations))
       for (const name of subagents) if (name.startsWith('#') && inside.size < mostFiles) inside.add(name)
   }
-  for (const name of inside) {
-    try {
-      await exportSteps(dir, `${path}${name}`, place, { json, trajectories })
-    } catch (error) {
-      // A reference to a subagent that the file does not hold.
-      if (!(error instanceof NotHere)) throw error
-    }
-  }
+  return inside
 }
 
 /** Writes the beginning of a text file. */
