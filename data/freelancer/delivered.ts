@@ -39,16 +39,19 @@ function makeDraft(row: RawRow, pipeline: string, seed: number): TaskDraft | Dro
   if (!/\.(?:txt|json|csv|md|tsv)$/.test(delivered.name))
     return { drop: 'no-checkable-answer', detail: `${delivered.name} is no plain file`, id }
   if (attachments.length === 0) return { drop: 'no-input', detail: 'the client gave no files to work on', id }
+  if (new Set(attachments.map(({ name }) => name)).size < attachments.length)
+    return { drop: 'no-input', detail: 'two files of the client have the same name', id }
   if (attachments.some(({ text }) => text.includes(delivered.text.trim())))
     return { drop: 'answer-given', detail: 'an attachment holds what is to be delivered', id }
   const names = attachments.map(({ name }) => `\`/app/${name}\``).join(', ')
-  const copies = attachments.map(({ name }) => `COPY ${name} /app/${name}\n`).join('')
+  const copies = attachments.map(({ name }) => `COPY files/${name} /app/${name}\n`).join('')
   return {
     name: `${pipeline}-${id}`,
     instruction: `# ${title.trim()}\n\n${description.trim()}\n\nThe client's files: ${names}. Deliver \`/app/${delivered.name}\`.\n`,
     files: {
       'environment/Dockerfile': { data: `FROM python:3.12-slim\n\nWORKDIR /app\n${copies}` },
-      ...Object.fromEntries(attachments.map(({ name, text }) => [`environment/${name}`, { data: text }])),
+      // In a folder of their own: a client's file may be called Dockerfile, or as anything else that means something there.
+      ...Object.fromEntries(attachments.map(({ name, text }) => [`environment/files/${name}`, { data: text }])),
       'tests/test.sh': {
         data: `#!/bin/sh\nreward=0\nif python3 -I /tests/check.py /app/${delivered.name} /tests/delivered; then\n  reward=1\nfi\necho "$reward" > /logs/verifier/reward.txt\n`,
       },

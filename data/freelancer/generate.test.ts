@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import delivered from './delivered.ts'
 import pipeline from './generate.ts'
 
 const row = {
@@ -23,3 +24,22 @@ test('a post becomes work that a model judges, without what was delivered', () =
   )
   expect(asks).toEqual([false, true])
 })
+
+test('a file of the client replaces none of the task, whatever it is called', async () => {
+  const stage = delivered.make(delivered.options.parse({ pipeline: 'freelancer' }), {} as never)
+  const attachments = ['Dockerfile', 'docker-compose.yaml'].map((name) => ({ name, text: `the client's ${name}\n` }))
+  const given = { ...row, fields: { ...row.fields, delivered: { name: 'out.csv', text: 'b,2\n' }, attachments } }
+  const drafts = stage.run(rows([given]), { seed: 1, signal: new AbortController().signal } as never)
+  const draft = (await drafts[Symbol.asyncIterator]().next()).value
+  if (!draft || 'drop' in draft) throw new Error(`dropped: ${draft?.detail}`)
+  expect(draft.files['environment/Dockerfile']?.data).toContain('COPY files/Dockerfile /app/Dockerfile\n')
+  expect(Object.keys(draft.files).filter((path) => path.startsWith('environment/'))).toEqual([
+    'environment/Dockerfile',
+    'environment/files/Dockerfile',
+    'environment/files/docker-compose.yaml',
+  ])
+})
+
+async function* rows<T>(items: readonly T[]): AsyncGenerator<T, void, void> {
+  yield* items
+}
