@@ -15,6 +15,14 @@ export function cutMiddle(text: string, columns: number): string {
   return `${begin([...text], room - tail)} ... ${begin([...text].reverse(), tail, true)}`
 }
 
+/** A long text without its middle, which `--full` shows. */
+export function shortened(text: string, chars: number): string {
+  if (text.length <= chars) return text
+  const half = Math.floor(chars / 2)
+  const left = text.length - 2 * half
+  return `${text.slice(0, half)}\n[... ${left} more characters, --full shows them ...]\n${text.slice(-half)}`
+}
+
 function begin(signs: readonly string[], columns: number, isReversed = false): string {
   const kept: string[] = []
   let used = 0

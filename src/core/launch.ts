@@ -57,16 +57,6 @@ export interface Launch {
   readonly files: Readonly<Record<string, string>>
   /** A dependency of every job that has none, in the scheduler's own words. */
   readonly dependency: string | null
-  /** More directives for every job, in the scheduler's own words, over those of the cluster. */
-  readonly overrides: LaunchOverrides
-}
-
-/** What a person may say otherwise than the cluster's file does. */
-export interface LaunchOverrides {
-  readonly account?: string | undefined
-  readonly partition?: string | undefined
-  readonly qos?: string | undefined
-  readonly excludeNodes?: readonly string[] | undefined
 }
 
 /** The longest name a job may have. */

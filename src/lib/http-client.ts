@@ -44,14 +44,17 @@ type Env = Readonly<Record<string, string | undefined>>
 export function makeHttpClient(env: Env = {}): HttpClient {
   // Models think for longer than undici waits by default; every call brings its own deadline instead.
   const patience = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 30_000 } }
+  const pool = makePool(env, patience)
+  return { send: (call) => new Promise((resolve, reject) => new Exchange(call, resolve, reject).start(pool)) }
+}
+
+/** A pool that honours the proxy variables of `env`, though never for this machine itself. */
+export function makePool(env: Env, options: Agent.Options): Dispatcher {
   const httpProxy = env.http_proxy ?? env.HTTP_PROXY ?? ''
   const httpsProxy = env.https_proxy ?? env.HTTPS_PROXY ?? ''
+  if (httpProxy + httpsProxy === '') return new Agent(options)
   const noProxy = `${env.no_proxy ?? env.NO_PROXY ?? ''},localhost,127.0.0.1,[::1]`
-  const pool =
-    httpProxy + httpsProxy === ''
-      ? new Agent(patience)
-      : new EnvHttpProxyAgent({ ...patience, httpProxy, httpsProxy, noProxy })
-  return { send: (call) => new Promise((resolve, reject) => new Exchange(call, resolve, reject).start(pool)) }
+  return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy })
 }
 
 /** One request and its answer. Works on undici's own events: a stream object per answer would double the cost of a call. */

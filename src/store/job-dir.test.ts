@@ -2,9 +2,9 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { parseJobLock } from '../../test/job-lock.ts'
 import { someTrialConfig } from '../../test/records.ts'
 import { defaultJobConfig } from '../formats/harbor-job/job-config.ts'
-import { parseJobLock } from '../formats/harbor-job/lock.ts'
 import { makeLiveStats } from '../stats/live-stats.ts'
 import {
   appendJobLog,

@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import scripted from '../../src/engines/scripted/index.ts'
-import { parseTrajectory } from '../../src/formats/atif/parse.ts'
 import { type ServedModelService, serveModel } from '../../src/server/serve-model.ts'
+import { parseTrajectory } from '../parse-trajectory.ts'
 import { scratch, stateDir, withSandboxes } from './kit.ts'
 
 const tasks = resolve('examples/tasks')

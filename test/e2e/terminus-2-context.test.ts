@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import terminus2 from '../../src/agents/terminus-2/index.ts'
 import type { ModelRequest } from '../../src/core/model.ts'
-import { parseTrajectory } from '../../src/formats/atif/parse.ts'
 import { renderTrialResult } from '../../src/formats/harbor-job/trial-result.ts'
 import { countTokens, type Part, playedClient } from '../fakes/model-client.ts'
+import { parseTrajectory } from '../parse-trajectory.ts'
 import { leftovers, playTrial, stateDir, withSandboxes } from './kit.ts'
 
 const full: Part = { kind: 'context-exceeded', message: 'maximum context length' }

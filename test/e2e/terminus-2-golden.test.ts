@@ -6,10 +6,10 @@ import terminus2 from '../../src/agents/terminus-2/index.ts'
 import { observed } from '../../src/core/model-replies.ts'
 import openaiCompatible from '../../src/engines/openai-compatible.ts'
 import scripted from '../../src/engines/scripted/index.ts'
-import { parseTrajectory } from '../../src/formats/atif/parse.ts'
 import { serveModel } from '../../src/server/serve-model.ts'
 import { agentConfig } from '../fakes/configs.ts'
 import { holdLongTimers, longSec } from '../hold-long-timers.ts'
+import { parseTrajectory } from '../parse-trajectory.ts'
 import { playTrial, stateDir, withSandboxes } from './kit.ts'
 
 /** The n-th request gets the n-th turn: a reply, or what happens instead. */

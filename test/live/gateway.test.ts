@@ -2,7 +2,6 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openGateway } from '../../src/agents/shared/gateway/open-gateway.ts'
-import { parseTrajectory } from '../../src/formats/atif/parse.ts'
 import { openCallRecorder } from '../../src/formats/atif/recorder/call-recorder.ts'
 import { readExchanges } from '../../src/formats/exchanges/read-exchanges.ts'
 import { openExchangeFiles } from '../../src/store/exchange-files.ts'
@@ -10,6 +9,7 @@ import { plainEnvironment } from '../contracts/environment.ts'
 import { provider, scratch, withSandboxes } from '../e2e/kit.ts'
 import { clientThat, replies } from '../fakes/told-client.ts'
 import { makeTempDir } from '../make-task.ts'
+import { parseTrajectory } from '../parse-trajectory.ts'
 
 const agent = { name: 'tester', version: '1', model: 'fake/model', sessionId: 's1' }
 

@@ -60,7 +60,6 @@ export async function makeLaunch(
     jobs: [...jobs.filter(({ place: at }) => at === 'login'), ...jobs.filter(({ place: at }) => at !== 'login')],
     files,
     dependency: settings.text('dependency') ?? null,
-    overrides: {},
   }
   const more = [...(missing ? [missing.message] : []), ...arrayNotes(jobs), ...uselessNotes(jobType, settings)]
   return { launch, notes: [...notes, ...more] }

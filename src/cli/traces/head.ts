@@ -2,6 +2,7 @@ import { Command } from '@commander-js/extra-typings'
 import { wholeNumber } from '../../app/flags/values.ts'
 import { type HeadRow, headRows } from '../../app/traces/head-rows.ts'
 import { oneLine, visible, visibleJson } from '../../lib/visible.ts'
+import { shortened } from '../fit.ts'
 import { note } from '../output.ts'
 
 /** `ot-agent traces head`: the first rows of a dataset, to read. */
@@ -47,10 +48,4 @@ function render({ number, facts, messages, row }: HeadRow, full: boolean): strin
 
 function indented(text: string, limit: number): string {
   return visible(shortened(text.replace(/\s+$/, ''), limit)).replace(/^/gm, '    ')
-}
-
-function shortened(text: string, limit: number): string {
-  if (text.length <= limit) return text
-  const half = Math.floor(limit / 2)
-  return `${text.slice(0, half)}\n[... ${text.length - 2 * half} more characters, --full shows them ...]\n${text.slice(-half)}`
 }

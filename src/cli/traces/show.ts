@@ -3,6 +3,7 @@ import { wholeNumber } from '../../app/flags/values.ts'
 import { type TraceContent, type TrialStep, trialSteps } from '../../app/traces/trial-steps.ts'
 import { UserError } from '../../core/errors.ts'
 import { oneLine, visible } from '../../lib/visible.ts'
+import { shortened } from '../fit.ts'
 
 /** `ot-agent traces show`: what was said and done in one trial. */
 export default () =>
@@ -51,13 +52,6 @@ function indented(text: string, limit: number): string {
     .split('\n')
     .map((line) => `    ${line}`)
     .join('\n')
-}
-
-function shortened(text: string, limit: number): string {
-  if (text.length <= limit) return text
-  const half = Math.floor(limit / 2)
-  const left = text.length - 2 * half
-  return `${text.slice(0, half)}\n[... ${left} more characters, --full shows them ...]\n${text.slice(-half)}`
 }
 
 function textWithMedia(content: TraceContent | null | undefined): string {

@@ -1,5 +1,6 @@
 import type { Measure, PhraseCount, TraceTally } from '../../app/traces/trace-stats.ts'
-import { bars, escapeMarkup, histogram } from '../../lib/plot.ts'
+import { bars, histogram } from '../../lib/plot.ts'
+import { type PageTable, renderHtml } from '../eval/page.ts'
 import { countRows, measureRows, phraseHeader, phraseRows } from './stats-table.ts'
 
 export interface NamedPlot {
@@ -69,22 +70,19 @@ export function renderPage(tally: TraceTally, phrases: readonly PhraseCount[]): 
       stats.prompts.acrossTasks.map(({ digest, trials, tasks }) => [digest, String(trials), tasks.join(', ')]),
     ),
   ]
-  const plots = plotsOf(tally).map(({ svg }) => `<figure>${svg}</figure>`)
-  const about = `${stats.traces} traces of ${stats.trials} trials at ${stats.tasks.length} tasks; ${stats.withoutTrace} trials left no trace.`
-  return `${head}<h1>Traces</h1>\n<p>${about}</p>\n${plots.join('\n')}\n${tables.join('\n')}\n</body></html>\n`
+  return renderHtml({
+    title: 'Traces',
+    paragraphs: [
+      `${stats.traces} traces of ${stats.trials} trials at ${stats.tasks.length} tasks; ${stats.withoutTrace} trials left no trace.`,
+    ],
+    tables,
+    plots: plotsOf(tally).map(({ svg }) => svg),
+  })
 }
 
-function table(title: string, header: readonly string[], rows: readonly (readonly string[])[]): string {
-  if (rows.length === 0) return ''
-  const row = (cells: readonly string[], tag: 'th' | 'td') =>
-    `<tr>${cells.map((cell) => `<${tag}>${escapeMarkup(cell)}</${tag}>`).join('')}</tr>`
-  const lines = [row(header, 'th'), ...rows.slice(0, 1000).map((cells) => row(cells, 'td'))]
-  return `<h2>${escapeMarkup(title)}</h2>\n<table>${lines.join('\n')}</table>`
-}
+/** Rows that fit on a page. */
+const rowsShown = 1000
 
-const head = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width"><title>Traces</title>
-<style>body{font-family:sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}figure{margin:1rem 0}table{border-collapse:collapse}td,th{border-bottom:1px solid #ddd;padding:.2rem .8rem;text-align:left}</style>
-</head><body>
-`
+function table(title: string, header: readonly string[], rows: readonly (readonly string[])[]): PageTable {
+  return { title, header, rows: rows.slice(0, rowsShown) }
+}

@@ -1,6 +1,7 @@
 import type { Engine } from '../../core/model.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { ModelService } from '../../formats/dialect-server/model-service.ts'
+import { lazily } from '../../lib/shared-work.ts'
 import { makeInProcessEngine } from '../shared/in-process.ts'
 import { scriptedOptions } from './options.ts'
 import { loadRepertoire } from './repertoire.ts'
@@ -31,7 +32,7 @@ export default definePlugin({
       faults,
       ...ofClient
     } = options
-    const repertoire = once(() => loadRepertoire(tasks, script ?? null, { turns, wordy }))
+    const repertoire = lazily(() => loadRepertoire(tasks, script ?? null, { turns, wordy }))
     const service = makeService(options, model, repertoire)
     return {
       ...makeInProcessEngine(
@@ -45,12 +46,3 @@ export default definePlugin({
     }
   },
 })
-
-/** Tasks are read when they are first needed, and then never again. */
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
-}

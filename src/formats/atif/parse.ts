@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { messageOf, UserError } from '../../core/errors.ts'
-import { readJson } from '../../lib/parse-json.ts'
+import { UserError } from '../../core/errors.ts'
 import {
   agentShape,
   atifVersions,
@@ -32,17 +31,6 @@ const trajectory = z
 const trajectorySchema: z.ZodType<Trajectory> = trajectory
 
 const hint = 'expected a trajectory in ATIF, version 1.0 to 1.8'
-
-/** Reads the text of a trajectory of any version; throws UserError that names the first field that is wrong. */
-export function parseTrajectory(text: string, path = 'trajectory.json'): Trajectory {
-  let raw: unknown
-  try {
-    raw = readJson(text)
-  } catch (error) {
-    throw new UserError(`${path} is not JSON: ${messageOf(error)}`, hint)
-  }
-  return checkedTrajectory(raw, path)
-}
 
 /** A trajectory that keeps every rule of the format, from data of any origin. */
 export function checkedTrajectory(raw: unknown, path: string): Trajectory {

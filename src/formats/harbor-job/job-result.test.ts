@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { parseJobLock } from '../../../test/job-lock.ts'
 import { parseJobResult, renderJobResult } from './job-result.ts'
-import { type JobLock, parseJobLock, renderJobLock } from './lock.ts'
+import { type JobLock, renderJobLock } from './lock.ts'
 import { parseTime, pythonFloat, renderLocal } from './python-json.ts'
 
 const fixture = (name: string) =>

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import type { AgentConfig, EnvironmentConfig, RetryConfig, TimeoutMultipliers, VerifierConfig } from '../../core/job.ts'
 import { type HostEnv, redactArgv, redactEnv, redactKwargs } from '../../core/redact.ts'
 import {
@@ -8,10 +7,7 @@ import {
   retryDocument,
   verifierDocument,
 } from './config-render.ts'
-import * as part from './config-schema.ts'
 import { Float, renderUtc, write } from './python-json.ts'
-import { migrate, parseConfig, readDocument } from './read-config.ts'
-import { time } from './trial-result-schema.ts'
 
 export interface TaskLock {
   readonly name: string
@@ -91,70 +87,4 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, item]) => (item === null ? [] : [[key, withoutNulls(item)]])),
   )
-}
-
-const taskLockSchema = z
-  .object({
-    name: z.string(),
-    type: z.enum(['local', 'git', 'package']),
-    digest: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hex digits'),
-    source: part.textOrNull,
-    path: part.textOrNull,
-    git_url: part.textOrNull,
-    git_commit_id: part.textOrNull,
-  })
-  .transform(
-    (raw): TaskLock => ({
-      name: raw.name,
-      type: raw.type,
-      digest: raw.digest.slice('sha256:'.length),
-      source: raw.source,
-      path: raw.path,
-      gitUrl: raw.git_url,
-      gitCommitId: raw.git_commit_id,
-    }),
-  )
-
-const trialLockSchema = z.object({
-  task: taskLockSchema,
-  ...part.multiplierKeys,
-  agent: part.agentSchema,
-  environment: part.environmentSchema,
-  verifier: part.verifierSchema,
-})
-
-const lockSchema = z.object({
-  schema_version: z.int(),
-  created_at: time,
-  invocation: z.array(z.string()).nullable().default(null),
-  n_concurrent_trials: z.int(),
-  retry: part.retrySchema,
-  trials: z.array(z.preprocess((raw) => migrate(raw).value, trialLockSchema)).default([]),
-})
-
-/** Reads a lock.json of any version so far. */
-export function parseJobLock(
-  text: string,
-  path = 'lock.json',
-): JobLock & { readonly schemaVersion: number; readonly trials: readonly TrialLock[] } {
-  const { value: raw } = parseConfig(
-    lockSchema,
-    readDocument(text, path, 'json'),
-    path,
-    'a lock has the keys of a Harbor job lock.json',
-  )
-  return {
-    schemaVersion: raw.schema_version,
-    createdAt: raw.created_at,
-    invocation: raw.invocation,
-    nConcurrentTrials: raw.n_concurrent_trials,
-    retry: raw.retry,
-    trials: raw.trials.map(({ task, agent, environment, verifier, ...rest }) => ({
-      task,
-      timeoutMultipliers: part.toMultipliers(rest),
-      agent,
-      environment,
-      verifier,
-    })),
-  }
 }

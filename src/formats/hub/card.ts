@@ -1,6 +1,7 @@
 import { digestJson } from '../../lib/digest-json.ts'
 import { readYaml } from '../../lib/read-yaml.ts'
 import { renderYaml } from '../../lib/render-yaml.ts'
+import { sizeCategory } from '../size-category.ts'
 
 /** What one upload brought, as the card of the dataset remembers it. */
 export interface Upload {
@@ -116,15 +117,4 @@ function plain(text: string): string {
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .replace(/[\\`*[\]<>|#]/g, '')
     .slice(0, 200)
-}
-
-function sizeCategory(rows: number): string {
-  const steps = [
-    [1e3, 'n<1K'],
-    [1e4, '1K<n<10K'],
-    [1e5, '10K<n<100K'],
-    [1e6, '100K<n<1M'],
-    [1e7, '1M<n<10M'],
-  ] as const
-  return steps.find(([below]) => rows < below)?.[1] ?? '10M<n<100M'
 }

@@ -1,5 +1,6 @@
-import { Agent, type Dispatcher, EnvHttpProxyAgent, fetch as undiciFetch } from 'undici'
+import { fetch as undiciFetch } from 'undici'
 import { sleep } from '../../lib/deadline.ts'
+import { makePool } from '../../lib/http-client.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -23,7 +24,7 @@ const answerMs = 600_000
  * Every other answer goes to the caller. Requests to the Hub can be repeated: a commit names its parent.
  */
 export function makeHubFetch(env: Env, signal: AbortSignal, patience: Patience = usualPatience): typeof fetch {
-  const pool = makePool(env)
+  const pool = makePool(env, { headersTimeout: answerMs, bodyTimeout: silenceMs, connect: { timeout: 30_000 } })
   return async (input, init = {}) => {
     const both = init.signal ? AbortSignal.any([signal, init.signal]) : signal
     const send = async () =>
@@ -72,13 +73,4 @@ function readRetryAfter(text: string | null): number | null {
   if (Number(text) >= 0) return Number(text) * 1000
   const date = Date.parse(text)
   return Number.isNaN(date) ? null : Math.max(0, date - Date.now())
-}
-
-function makePool(env: Env): Dispatcher {
-  const limits = { headersTimeout: answerMs, bodyTimeout: silenceMs, connect: { timeout: 30_000 } }
-  const httpProxy = env.http_proxy ?? env.HTTP_PROXY ?? ''
-  const httpsProxy = env.https_proxy ?? env.HTTPS_PROXY ?? ''
-  if (httpProxy + httpsProxy === '') return new Agent(limits)
-  const noProxy = `${env.no_proxy ?? env.NO_PROXY ?? ''},localhost,127.0.0.1,[::1]`
-  return new EnvHttpProxyAgent({ ...limits, httpProxy, httpsProxy, noProxy })
 }

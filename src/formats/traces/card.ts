@@ -1,4 +1,5 @@
 import { renderYaml } from '../../lib/render-yaml.ts'
+import { sizeCategory } from '../size-category.ts'
 import { cardFeatures } from './parquet-schema.ts'
 import { columnsOf, type ExtraColumn, type TraceColumn } from './row.ts'
 import type { ShardFile } from './shards.ts'
@@ -85,17 +86,6 @@ function escaped(text: string): string {
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .replace(/[\\`*[\]<>|#]/g, '\\$&')
     .slice(0, 300)
-}
-
-function sizeCategory(rows: number): string {
-  const steps: readonly [number, string][] = [
-    [1e3, 'n<1K'],
-    [1e4, '1K<n<10K'],
-    [1e5, '10K<n<100K'],
-    [1e6, '100K<n<1M'],
-    [1e7, '1M<n<10M'],
-  ]
-  return steps.find(([below]) => rows < below)?.[1] ?? '10M<n<100M'
 }
 
 const meanings: Readonly<Record<TraceColumn, string>> = {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { parseTrajectory } from '../../../test/parse-trajectory.ts'
 import { failed } from '../../../test/records.ts'
 import {
   agentRecord,
@@ -12,7 +13,6 @@ import {
 import type { Drop, TrialFile } from '../../core/trace.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { renderTrajectory } from '../atif/journal.ts'
-import { parseTrajectory } from '../atif/parse.ts'
 import { limitOfFile, makeTraces, refuseTrial, type TraceOptions } from './make-traces.ts'
 import type { TraceRow } from './row.ts'
 

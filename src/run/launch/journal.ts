@@ -35,7 +35,8 @@ const schema = z.strictObject({
   scheduler: z.string(),
   cluster: z.looseObject({ name: z.string() }),
   dependency: z.string().nullable(),
-  overrides: z.looseObject({}),
+  /** Always empty, and not written any more. */
+  overrides: z.looseObject({}).optional(),
   command: z.array(z.string()),
   settings: z.array(z.strictObject({ name: z.string(), value: z.unknown(), origin: z.string() })),
   files: z.array(z.string()),
@@ -97,7 +98,6 @@ export async function saveLaunch(
     scheduler: facts.scheduler,
     cluster: { ...launch.cluster },
     dependency: launch.dependency,
-    overrides: { ...launch.overrides },
     command: [...facts.command],
     settings: facts.settings.map((setting) => ({ ...setting })),
     files: Object.keys(launch.files),
@@ -124,7 +124,7 @@ export async function loadLaunch(experimentsDir: string, id: string): Promise<St
     const at = issue?.path.join('.') || 'the document'
     throw new UserError(`${path}: ${at}: ${issue?.message}`, 'another version wrote it, or it was damaged since')
   }
-  const { jobs, files: _files, cluster, overrides, ...rest } = parsed.data
+  const { jobs, files: _files, cluster, overrides: _overrides, ...rest } = parsed.data
   const launch: Launch = {
     id,
     jobType: rest.jobType,
@@ -134,7 +134,6 @@ export async function loadLaunch(experimentsDir: string, id: string): Promise<St
     jobs: jobs.map((each) => ({ ...each, script: [] })),
     files: {},
     dependency: rest.dependency,
-    overrides,
   }
   const { scheduler, createdAt, command } = rest
   return { launch, scheduler, createdAt, command, submissions: await loadSubmissions(dir), dir }

@@ -12,6 +12,7 @@ import { codeOf } from '../../lib/files.ts'
 import { ownersDirOf } from '../../lib/process-identity.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
 import { Semaphore } from '../../lib/semaphore.ts'
+import { lazily } from '../../lib/shared-work.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import { forgetLease, newId, saveLease } from '../namespaces/lease-file.ts'
@@ -75,7 +76,7 @@ export class Workshop {
   private async makeNow(request: MachineRequest): Promise<OwnedMachine> {
     const id = newId(this.ownersDir)
     const dir = join(this.sandboxesDir, id)
-    const dispose = onlyOnce(() => this.unmake(id, dir, () => machine))
+    const dispose = lazily(() => this.unmake(id, dir, () => machine))
     let machine: Machine | undefined
     mkdirSync(dir, { recursive: true })
     try {
@@ -173,12 +174,4 @@ export async function makeHome(stateDir: string): Promise<string> {
 /** Groups of different state directories must not be taken for each other's. */
 function groupName(home: string): string {
   return `ot-agent-${createHash('sha256').update(home).digest('hex').slice(0, 8)}`
-}
-
-function onlyOnce(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | undefined
-  return () => {
-    running ??= work()
-    return running
-  }
 }

@@ -29,7 +29,7 @@ async function begin(job: LaunchJob = one, more: Partial<Launch> = {}) {
   installSky(sky)
   const launch: Launch = {
     ...{ id: 'l1', jobType: 'eval', cluster, experimentsDir: join(dir, 'exp'), jobs: [job], files: {} },
-    ...{ dependency: null, overrides: {}, ...more },
+    ...{ dependency: null, ...more },
   }
   mkdirSync(launch.experimentsDir)
   const env = { PATH: `${sky}:${process.env.PATH}`, SECRET_OF_LAUNCHER: 'hunter2hunter2' }

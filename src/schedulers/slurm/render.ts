@@ -7,11 +7,10 @@ export function renderSbatch(job: LaunchJob, launch: Launch): string {
   return `${['#!/bin/bash', directives.join('\n'), ...pieces].join('\n\n').replace('\n\n', '\n')}\n`
 }
 
-function directivesOf(job: LaunchJob, { cluster, experimentsDir, overrides }: Launch): string[] {
+function directivesOf(job: LaunchJob, { cluster, experimentsDir }: Launch): string[] {
   const { resources, array } = job
   const other = job.place === 'internet' ? cluster.internetJobs : resources.gpusPerNode === 0 ? cluster.cpuJobs : {}
-  const place = { ...cluster, ...defined(other ?? {}) }
-  const { account, partition, qos, excludeNodes } = { ...place, ...defined(overrides) }
+  const { account, partition, qos, excludeNodes } = { ...cluster, ...defined(other ?? {}) }
   const pairs: (readonly [string, string | number | null | undefined])[] = [
     ['job-name', job.jobName],
     ['output', `${experimentsDir}/logs/${array ? '%x_%A_%a' : '%x_%j'}.out`],

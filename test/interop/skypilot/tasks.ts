@@ -32,7 +32,7 @@ for (const [name, sky] of Object.entries(clusters)) {
   const cluster = parseClusterYaml(`name: ${name}\n${facts}${sky}`, `${name}.yaml`)
   const launch: Launch = {
     ...{ id: 'l1', jobType: 'eval', cluster, experimentsDir: "/shared/it's an experiment", jobs, files: {} },
-    ...{ dependency: null, overrides: {} },
+    ...{ dependency: null },
   }
   for (const each of jobs) {
     const tasks = each.array ? [0, 3, 6] : null
@@ -52,7 +52,7 @@ console.log('[]')
 writeFileSync(join(bin, 'sky'), program, { mode: 0o755 })
 const cluster = parseClusterYaml(`name: pods\n${facts}${clusters.pods}`, 'pods.yaml')
 const launch: Launch = {
-  ...{ id: 'l1', jobType: 'eval', cluster, experimentsDir: dir, jobs, files: {}, dependency: null, overrides: {} },
+  ...{ id: 'l1', jobType: 'eval', cluster, experimentsDir: dir, jobs, files: {}, dependency: null },
 }
 const scheduler = skypilot.make({}, { env: { PATH: `${resolve(bin)}:${process.env.PATH}` }, stateDir: dir })
 const scriptPath = resolve(dir, 'eval.sh')

@@ -3,7 +3,7 @@ import type { RawRow, TaskRow } from '../../../core/row.ts'
 import type { Dropped, Expectation, MapStage, Need, StageContext } from '../../../core/stage.ts'
 import { isDropped } from '../../../core/stage.ts'
 import { renderTemplate } from '../../../lib/template.ts'
-import { identityOfModel } from '../rolling/options.ts'
+import { identityOfModel, modelSettings } from '../rolling/options.ts'
 import type { RecipeTrace } from '../rollout-text/trace-row.ts'
 import type { AskAt } from './ask.ts'
 import { type Asked, askEach } from './ask-each.ts'
@@ -11,14 +11,6 @@ import type { ReplyForm } from './forms.ts'
 import type { Spending } from './spending.ts'
 
 /** Which model a stage of a recipe asks; in a pipeline it is the pipeline's own. */
-const modelSettings = z.strictObject({
-  model: z.string().min(1),
-  engine: z.string().optional(),
-  apiBase: z.string().optional(),
-  apiKeyEnv: z.string().optional(),
-  options: z.record(z.string(), z.unknown()).optional(),
-})
-
 /** How a stage asks, whatever it asks for. */
 export const askOptions = {
   model: modelSettings.optional(),
