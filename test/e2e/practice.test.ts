@@ -8,6 +8,7 @@ import { needs } from '../needs.ts'
 // Stands in for Python: no student is trained, and its server always says that it is done. Whether a task counts as solved is
 // drawn by its tests, so that every number of successes occurs.
 const server = `
+import { existsSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 const content = JSON.stringify({ analysis: '', plan: '', commands: [], task_complete: true })
 const choices = [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }]
@@ -15,6 +16,10 @@ const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 createServer((request, response) => {
   request.resume().on('end', () => {
     response.setHeader('content-type', 'application/json')
+    if (request.method === 'POST' && existsSync('DIR/dies')) {
+      rmSync('DIR/dies', { force: true })
+      process.exit(1)
+    }
     if (request.url === '/v1/models') response.end(JSON.stringify({ object: 'list', data: [{ id: 'student' }] }))
     else response.end(JSON.stringify({ id: 'x', object: 'chat.completion', model: 'student', choices, usage }))
   })
@@ -37,9 +42,10 @@ interface Row {
 }
 
 /** Runs a cell whose student practices. */
-async function runCell(method: string) {
+async function runCell(method: string, prepare = (_dir: string) => {}) {
   const dir = await makeTempDir()
-  writeFileSync(join(dir, 'server.mjs'), server)
+  prepare(dir)
+  writeFileSync(join(dir, 'server.mjs'), server.replaceAll('DIR', dir))
   writeFileSync(join(dir, 'python'), python(dir))
   chmodSync(join(dir, 'python'), 0o755)
   for (const name of ['heads', 'tails'])
@@ -100,6 +106,14 @@ test('teacher, the control, goes on with the data and attempts nothing', {
   const { out, dir, values } = await runCell('teacher')
   expect(readFileSync(join(out, 'practice/1/student/data'), 'utf8').trim()).toBe(dir)
   expect([existsSync(join(out, 'practice/1/jobs')), values.practice_1_solved]).toEqual([false, undefined])
+})
+
+test('trials whose server died are tried again with a new one', {
+  ...needs('bwrap'),
+  timeout: 300_000,
+}, async () => {
+  const { dir, values } = await runCell('teacher', (dir) => writeFileSync(join(dir, 'dies'), ''))
+  expect([existsSync(join(dir, 'dies')), values.new_unscored]).toEqual([false, 0])
 })
 
 test('an unknown method is refused', () => {

@@ -41,7 +41,7 @@ export async function rollOut({ python, student, tasks: dir, jobs, name, process
   )
   const places = join(jobs, `.tasks-${name}`)
   await mkdir(places, { recursive: true })
-  const made = await Promise.all(
+  const ended = await Promise.allSettled(
     shares.map(async (share, i) => {
       const place = join(places, String(i))
       for (const task of share) await cp(join(dir, task), join(place, task), { recursive: true })
@@ -50,17 +50,31 @@ export async function rollOut({ python, student, tasks: dir, jobs, name, process
       const by = ['-a', 'terminus-2', '-m', 'student', '--engine', 'openai-compatible', '--api-base']
       const how = ['--ak', `temperature=${temperature}`, '--ak', `max_turns=${turns}`]
       const cache = join(process.env.XDG_CACHE_HOME ?? join(jobs, '..', 'cache'), String(i))
-      await withServer(python, student, join(jobs, `.port-${job}`), (url) =>
-        run(process.execPath, [join(project, 'bin/ot-agent.js'), 'run', ...of, ...by, url, ...how], {
-          ...process.env,
-          XDG_CACHE_HOME: cache,
-        }),
-      )
+      const env = { ...process.env, XDG_CACHE_HOME: cache }
+      const serve = (use) => withServer(python, student, join(jobs, `.port-${job}`), use)
+      const first = (url) => otAgent(['run', ...of, ...by, url, ...how], env)
+      const again = () => otAgent(['jobs', 'retry', join(jobs, job), '--only', 'infra', '-q'], env)
+      // A server that dies takes trials with it: they are tried again with a new one. What fails then is not scored.
+      for (const use of [first, again, again]) if (await serve(use)) break
       return join(jobs, job)
     }),
   )
+  // Only now, so that no server is left running.
+  const failed = ended.find(({ status }) => status === 'rejected')
+  if (failed) throw failed.reason
   await rm(places, { recursive: true })
-  return made
+  return ended.map(({ value }) => value)
+}
+
+/** Whether every trial of a job was scored. */
+async function otAgent(args, env) {
+  try {
+    await run(process.execPath, [join(project, 'bin/ot-agent.js'), ...args], env)
+    return true
+  } catch (error) {
+    if (error.exitCode === 3) return false
+    throw error
+  }
 }
 
 /** Runs a program to its end; an error holds the last that it printed. */
@@ -72,7 +86,10 @@ export function run(program, args, env = process.env) {
       tail = (tail + chunk).slice(-2000)
     })
     child.on('error', failed)
-    child.on('close', (code) => (code === 0 ? done() : failed(new Error(`${args[0]} ended with ${code}: ${tail}`))))
+    child.on('close', (exitCode) => {
+      if (exitCode === 0) done()
+      else failed(Object.assign(new Error(`${args[0]} ended with ${exitCode}: ${tail}`), { exitCode }))
+    })
   })
 }
 
