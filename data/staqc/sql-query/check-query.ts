@@ -14,11 +14,11 @@ echo "$reward" > ${verifierLogs}/reward.txt
 }
 
 /**
- * Rows are compared as they come where the reference orders them, and in any order otherwise; names of columns mean nothing.
+ * Rows are compared as they come where the reference orders them, and in any order otherwise; names and order of columns mean nothing.
  * A database on which the reference gives something else once its rows come in another order does not count: there several answers
  * are right, because of ties. The reference must give rows, and not the same on every database, or nothing earns a reward. A query may only read.
  */
-export const checkQueryPy = `import glob, os, re, sqlite3, sys
+export const checkQueryPy = `import glob, itertools, os, re, sqlite3, sys
 
 tests = os.path.dirname(os.path.abspath(__file__))
 path = sys.argv[1]
@@ -50,9 +50,23 @@ def rows(text, database):
     finally:
         connection.close()
     plain = [tuple(round(cell, 6) if isinstance(cell, float) else cell for cell in row) for row in found]
-    if loose:
-        plain = list(dict.fromkeys(plain))
-    return plain if ordered else sorted(plain, key=repr)
+    return list(dict.fromkeys(plain)) if loose else plain
+
+
+def comparable(found, order=None):
+    """Rows with their columns in an order, themselves in one unless the reference orders them."""
+    moved = found if order is None else [tuple(row[at] for at in order) for row in found]
+    return moved if ordered else sorted(moved, key=repr)
+
+
+def same(given, wanted):
+    """Whether one order of the columns makes all answers equal."""
+    widths = {len(row) for found in given + wanted for row in found}
+    if len(widths) != 1 or max(widths) > 6:
+        return [comparable(found) for found in given] == [comparable(found) for found in wanted]
+    aims = [comparable(found) for found in wanted]
+    orders = itertools.permutations(range(widths.pop()))
+    return any([comparable(found, order) for found in given] == aims for order in orders)
 
 
 def backwards(database):
@@ -67,14 +81,14 @@ for name in sorted(glob.glob(os.path.join(tests, "databases", "*.sql"))):
     with open(name, encoding="utf-8") as file:
         database = file.read()
     answer = rows(reference, database)
-    if rows(reference, backwards(database)) != answer:
+    if comparable(rows(reference, backwards(database))) != comparable(answer):
         continue
     wanted.append(answer)
     try:
         given.append(rows(query, database))
     except sqlite3.Error as error:
         sys.exit("the query fails: " + str(error))
-if not any(wanted) or all(found == wanted[0] for found in wanted):
+if not any(wanted) or all(comparable(found) == comparable(wanted[0]) for found in wanted):
     sys.exit("the reference tells nothing")
-sys.exit(0 if given == wanted else "the rows differ")
+sys.exit(0 if same(given, wanted) else "the rows differ")
 `

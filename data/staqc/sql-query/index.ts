@@ -11,6 +11,7 @@ import {
 } from 'ot-agent'
 import { checkQueryPy, renderQueryTest } from './check-query.ts'
 import { inferSchema, renderDatabase, renderTable } from './infer-schema.ts'
+import { tellResult } from './tell-result.ts'
 
 const options = z.strictObject({
   hiddenDatabases: z.number().int().min(1).max(20).default(6).describe('Databases beside the one the agent gets.'),
@@ -39,6 +40,8 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   if (typeof schema === 'string') return { drop: 'no-checkable-answer', detail: schema, id }
   if (countsGroups(question, query))
     return { drop: 'no-checkable-answer', detail: 'the question is how many groups, the query counts in each', id }
+  if (countsUnasked(question, query))
+    return { drop: 'no-checkable-answer', detail: 'the question asks for no number, and the query counts', id }
   const random = makeRandom(seed, id)
   const [shown = '', ...hidden] = Array.from({ length: given.hiddenDatabases + 1 }, () =>
     renderDatabase(schema, random),
@@ -47,7 +50,7 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   const { pipeline } = given
   return {
     name: `${pipeline}-${id}`,
-    instruction: `${question.trim()}\n\nThe tables are:\n\n\`\`\`sql\n${schema.map(renderTable).join('\n')}\n\`\`\`\n\n\`/app/data.sql\` makes a small database with them, to try things out; \`python3\` has the module \`sqlite3\`. Write one SELECT for SQLite to \`/app/query.sql\`. It is run on other databases with the same tables.\n`,
+    instruction: `${question.trim()}\n\nThe tables are:\n\n\`\`\`sql\n${schema.map(renderTable).join('\n')}\n\`\`\`\n\n\`/app/data.sql\` makes a small database with them, to try things out; \`python3\` has the module \`sqlite3\`. Write one SELECT for SQLite to \`/app/query.sql\`.${tellResult(query)} It is run on other databases with the same tables.\n`,
     files: {
       'environment/Dockerfile': { data: 'FROM python:3.12-slim\n\nWORKDIR /app\nCOPY data.sql /app/data.sql\n' },
       'environment/data.sql': { data: shown },
@@ -69,6 +72,14 @@ function countsGroups(question: string, query: string): boolean {
     /^\s*(?:how many|(?:what is|find|give|show|count|return) (?:me )?the (?:total )?number of)\b/i.test(question) &&
     !/\b(?:each|every|per|by|for all|different)\b/i.test(question) &&
     /^\s*select\s+count\s*\([^)]*\)\s+from\b[^()]*\bgroup\s+by\b/i.test(query)
+  )
+}
+
+/** "What are the different addresses?" wants addresses, and `count(DISTINCT address)` gives one number. */
+function countsUnasked(question: string, query: string): boolean {
+  return (
+    /^\s*select\s+count\s*\([^)]*\)\s+from\b/i.test(query) &&
+    !/\b(?:how (?:many|much|often)|numbers?|counts?|total|amount)\b/i.test(question)
   )
 }
 
