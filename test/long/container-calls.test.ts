@@ -87,4 +87,27 @@ onEachEngine(stateDir, ({ started, makeProvider }) => {
       archive.mockRestore()
     }
   })
+
+  test('the shell that a container was started with is as good as one that the engine opens', async () => {
+    await using box = await makeProvider().lease({ owner, environment })
+    const hijack = vi.spyOn(ContainerEngine.prototype, 'hijack')
+    const run = async (script: string) => {
+      const { exitCode, stdout } = await box.exec(['sh', '-c', script])
+      return `${exitCode} ${stdout}`
+    }
+    try {
+      // Signals that shells ignore in the background, letters that detach terminals, descriptors of process 1.
+      expect(await run('kill -INT $$; echo alive')).toBe('130 ')
+      expect(await run('printf "\u0010\u0011 through"')).toBe('0 \u0010\u0011 through')
+      expect(await run('cd /proc/self/fd; echo [4-9]')).toBe('0 [4-9]\n')
+      expect(await run('tr -d "\\000" < /proc/1/cmdline; echo so')).toMatch(/^0 .*so\n$/s)
+      expect(hijack).not.toHaveBeenCalled()
+      // Whoever ends it gets another.
+      expect(await run('kill -9 $PPID; sleep 1')).toBe('137 ')
+      expect(await run('echo on')).toBe('0 on\n')
+      expect(hijack).toHaveBeenCalled()
+    } finally {
+      hijack.mockRestore()
+    }
+  })
 })

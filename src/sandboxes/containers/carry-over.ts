@@ -5,6 +5,7 @@ import { type RawTarEntry, readTar, type TarEntry } from '../../lib/tar-read.ts'
 import { CarryRules, type CarryRulesOptions } from './carry-rules.ts'
 import { entryPath } from './changes.ts'
 import { type ContainerEngine, url } from './container-engine.ts'
+import { fewBytes } from './few-entries.ts'
 import type { Layer } from './layer.ts'
 
 export interface CarryOptions extends CarryRulesOptions {
@@ -17,6 +18,8 @@ export interface CarryOptions extends CarryRulesOptions {
   readonly to: string
   /** Removes files of `to`. */
   readonly remove: (paths: readonly string[]) => Promise<void>
+  /** Unpacks a small archive in `to` without the engine; false where that did not work, and the engine has to. */
+  readonly unpackFew: (archive: Uint8Array) => Promise<boolean>
 }
 
 /** The longest path that is carried over; no program reaches further in one go. */
@@ -28,18 +31,43 @@ const pathLimitBytes = 4000
  * engine does not list is not carried over either: nothing of the agent's comes along by mistake.
  */
 export async function carryOver(options: CarryOptions): Promise<SystemChange[]> {
-  const { engine, from, layer, log, to, remove } = options
+  const { engine, from, layer, log, to, remove, unpackFew } = options
   const rules = await CarryRules.make(options)
   await remove([...log.removed].filter((path) => !path.includes('\ufffd') && rules.mayRemove(path)))
   const files = layer?.read() ?? (await engine.stream({ method: 'GET', path: url`/containers/${from}/export` }))
   try {
-    const tar = chosen(readTar(files), rules)
-    await engine.ask({ method: 'PUT', path: url`/containers/${to}/archive`, query: { path: '/' }, tar })
+    const all = chosen(readTar(files), rules)
+    const start = await beginningOf(all)
+    if (!start.isWhole || !(await unpackFew(start.bytes))) {
+      const tar = joined(start.bytes, all)
+      await engine.ask({ method: 'PUT', path: url`/containers/${to}/archive`, query: { path: '/' }, tar })
+    }
   } finally {
     if (files instanceof Readable) files.destroy()
     else await files.return()
   }
   return rules.finish()
+}
+
+/** Reads on until there is more than is few. */
+async function beginningOf(tar: AsyncGenerator<Uint8Array, void, void>): Promise<{ bytes: Buffer; isWhole: boolean }> {
+  const chunks: Buffer[] = []
+  for (let size = 0; size <= fewBytes; ) {
+    const { done, value } = await tar.next()
+    if (done) return { bytes: Buffer.concat(chunks), isWhole: true }
+    // A copy: what reads the archive may use its memory again.
+    chunks.push(Buffer.from(value))
+    size += value.length
+  }
+  return { bytes: Buffer.concat(chunks), isWhole: false }
+}
+
+async function* joined(
+  start: Uint8Array,
+  rest: AsyncGenerator<Uint8Array, void, void>,
+): AsyncGenerator<Uint8Array, void, void> {
+  yield start
+  yield* rest
 }
 
 /** The archive of those entries that are carried over, byte by byte as the engine wrote them. */

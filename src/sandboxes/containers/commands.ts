@@ -72,11 +72,21 @@ export class Commands {
   /** Makes a shell ready before it is needed. */
   warm(user: User = this.defaults.user): void {
     const key = keyOf(user)
-    const opening = this.start(key).then((shell) => this.put(key, shell))
-    this.spares.set(
-      key,
-      opening.catch(() => {}),
-    )
+    this.spareFrom(key, this.start(key))
+  }
+
+  /** Takes root's shell that the container was started with; `lostMark` as of a shell. */
+  attach(lostMark: string): void {
+    const attached = Shell.attach(this.engine, this.container, lostMark).then((shell) => {
+      this.open.add(shell)
+      return shell
+    })
+    this.spareFrom(keyOf('0'), attached)
+  }
+
+  private spareFrom(key: string, opening: Promise<Shell>): void {
+    const put = opening.then((shell) => this.put(key, shell)).catch(() => {})
+    this.spares.set(key, put)
   }
 
   /** Closes every connection; what runs inside ends with the container. */

@@ -93,9 +93,10 @@ export class ContainerEngine {
   }
 
   /** Takes over the connection of a call: afterwards it carries a command's own bytes in both directions. */
-  async hijack(path: string, json: unknown): Promise<Duplex> {
+  async hijack(path: string, json?: unknown): Promise<Duplex> {
     const version = await this.findVersion()
-    const body = JSON.stringify(json)
+    // What is sent without being asked for would be the first bytes that the command reads.
+    const body = json === undefined ? '' : JSON.stringify(json)
     return new Promise((resolve, reject) => {
       const headers = {
         Connection: 'Upgrade',

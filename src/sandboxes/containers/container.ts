@@ -24,6 +24,8 @@ export interface ContainerSpec {
   readonly gpuDevices: boolean
   /** A file with the system calls that are allowed, instead of the engine's own choice. */
   readonly seccompProfile: string | null
+  /** Whether a shell waits on the streams of process 1; what process 1 prints when that shell is gone. */
+  readonly channel: string | null
 }
 
 export interface MountedVolume {
@@ -44,11 +46,33 @@ export interface Limits {
  * Process 1: no signal from inside ends it, it collects orphans, and when its sleep ends, however that came, it starts another.
  * The image's own program runs beside it.
  */
-const keeper = 'if [ $# -gt 0 ]; then "$@" & fi; while :; do /bin/sleep 1000000000 & wait $!; done'
+const stay = 'while :; do /bin/sleep 1000000000 & wait $!; done'
+const keeper = `if [ $# -gt 0 ]; then "$@" & fi; ${stay}`
 
-/** What a sandbox's container runs, so that it stays; `program` is started beside it. */
-export function mainCommand(program: readonly string[]): { entrypoint: readonly string[]; command: readonly string[] } {
-  return { entrypoint: ['/bin/sh', '-c', keeper, 'sh'], command: program }
+/**
+ * The same with a shell that has the streams of the container, in the foreground: in the background it would ignore signals that
+ * its commands may want. When that shell is gone, process 1 says so, since an engine keeps the streams. The two halves
+ * of what it says are in no order in which a list of processes could show them.
+ */
+const channelKeeper = [
+  'b=$1 a=$2; shift 2; exec 3<&0 4>&1 5>&2 </dev/null >/dev/null 2>&1',
+  'if [ $# -gt 0 ]; then "$@" 3<&- 4>&- 5>&- & fi',
+  '/bin/sh <&3 >&4 2>&5 3<&- 4>&- 5>&-',
+  'printf %s%s $a $b >&4; exec 3<&- 4>&- 5>&-',
+  stay,
+].join('; ')
+
+/** What a sandbox's container runs, so that it stays; `program` is started beside it. `channel`: as of a container. */
+export function mainCommand(
+  program: readonly string[],
+  channel: string | null = null,
+): { entrypoint: readonly string[]; command: readonly string[] } {
+  if (channel === null) return { entrypoint: ['/bin/sh', '-c', keeper, 'sh'], command: program }
+  const half = channel.length / 2
+  return {
+    entrypoint: ['/bin/sh', '-c', channelKeeper, 'sh'],
+    command: [channel.slice(half), channel.slice(0, half), ...program],
+  }
 }
 
 /** The image's own program as Docker would run it, with a command that only waits. */
@@ -66,7 +90,7 @@ export async function startContainer(engine: ContainerEngine, spec: ContainerSpe
 
 /** Makes a container. */
 export async function createContainer(engine: ContainerEngine, spec: ContainerSpec): Promise<void> {
-  const { entrypoint, command } = mainCommand(spec.program)
+  const { entrypoint, command } = mainCommand(spec.program, spec.channel)
   const json = {
     Image: spec.image,
     Labels: spec.labels,
@@ -76,7 +100,7 @@ export async function createContainer(engine: ContainerEngine, spec: ContainerSp
     Cmd: command,
     // The owner of the lease runs the health check; the engine must not run it a second time.
     Healthcheck: { Test: ['NONE'] },
-    OpenStdin: false,
+    OpenStdin: spec.channel !== null,
     Tty: false,
     HostConfig: hostConfig(spec),
   }

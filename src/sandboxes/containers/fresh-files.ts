@@ -2,6 +2,7 @@ import { BoundaryError } from '../../core/errors.ts'
 import { brokenSystem } from '../../core/sandbox.ts'
 import type { ImageKind } from './carry-rules.ts'
 import type { Commands } from './commands.ts'
+import { renderEntries } from './few-entries.ts'
 import { asRoot } from './transfer.ts'
 
 /** What a verifier gets fresh: paths where no file of the agent's can be. */
@@ -45,6 +46,12 @@ export class FreshFiles {
       found.push(...[...stdout].map((letter) => kinds[letter] ?? 'nothing'))
     }
     return found
+  }
+
+  /** Unpacks an archive that is small and plain; false for any other. */
+  async unpackFew(archive: Uint8Array): Promise<boolean> {
+    const script = await renderEntries(archive)
+    return script !== null && (await this.commands.exec(['/bin/sh', '-c', script], asRoot)).exitCode === 0
   }
 
   async remove(paths: readonly string[]): Promise<void> {

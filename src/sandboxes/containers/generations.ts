@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { messageOf } from '../../core/errors.ts'
 import type { FreezeOptions, SandboxFacts } from '../../core/sandbox.ts'
 import { ruleFor, type SystemChange } from '../../core/system-files.ts'
@@ -27,11 +28,14 @@ import { engineFiles, type KeptFiles } from './host-files.ts'
 import { frozenRepo } from './labels.ts'
 import type { PublicNetwork } from './public-network.ts'
 
+/** What is the same for all containers of a sandbox. */
+type SandboxSpec = Omit<ContainerSpec, 'name' | 'network' | 'channel'>
+
 export interface LeaseOptions {
   readonly engine: ContainerEngine
   readonly id: string
   readonly workdir: string
-  readonly spec: Omit<ContainerSpec, 'name' | 'network'>
+  readonly spec: SandboxSpec
   readonly network: Network
   readonly publicNetwork: PublicNetwork
   readonly facts: SandboxFacts
@@ -172,7 +176,7 @@ export class Generations {
     this.made.containers.add(name)
     // The image of a service's container names its project, and the compose command would take this one for the service.
     const labels = { ...spec.labels, 'com.docker.compose.project': '' }
-    const alone = { network: 'none', program: [], volumes: [], toolDirs: [] }
+    const alone = { network: 'none', program: [], volumes: [], toolDirs: [], channel: null }
     await createContainer(engine, { ...spec, ...alone, labels, image, name })
     return name
   }
@@ -227,6 +231,8 @@ export class Generations {
         return kinds
       },
       remove: (paths) => files.remove(paths),
+      // Programs of the image unpack, so none of the agent's may be among what is unpacked.
+      unpackFew: async (archive) => restore && files.unpackFew(archive),
     })
     await files.prepare(makeLogs, source.hosts).catch((error: unknown) => {
       // The image's own shell worked a moment ago.
@@ -239,7 +245,7 @@ export class Generations {
   /** Starts a container of the task's image with nothing of the agent's. */
   private async startFresh(): Promise<void> {
     await this.start({ ...this.options.spec, program: [], volumes: this.next() })
-    this.commands.warm('0')
+    if (!this.hasChannel) this.commands.warm('0')
   }
 
   /** Gives the next container its name; what comes back are its volumes. */
@@ -251,7 +257,13 @@ export class Generations {
     return [...this.options.spec.volumes.filter(({ path }) => !freshPaths.includes(path)), ...fresh]
   }
 
-  private async start(spec: Omit<ContainerSpec, 'name' | 'network'>): Promise<void> {
+  /** A shell on the streams of process 1 costs nothing to open, where that runs as root; a command by the engine costs a process of its own. */
+  private get hasChannel(): boolean {
+    const { project, spec } = this.options
+    return !project && isRoot(spec.user)
+  }
+
+  private async start(spec: SandboxSpec): Promise<void> {
     const { engine, publicNetwork, project } = this.options
     for (const { name } of spec.volumes) {
       if (this.made.volumes.has(name)) continue
@@ -261,10 +273,12 @@ export class Generations {
     this.made.containers.add(this.container)
     const network = networkMode(this.network, publicNetwork.name)
     if (network !== 'none') await publicNetwork.ready()
-    const full = { ...spec, name: this.container, network }
+    const channel = this.hasChannel ? randomBytes(16).toString('hex') : null
+    const full = { ...spec, name: this.container, network, channel }
     await (project ? project.start(full) : startContainer(engine, full))
+    if (channel !== null) this.commands.attach(channel)
     // Root's shell is there after the next command anyway.
-    if (!isRoot(spec.user)) this.commands.warm()
+    else if (!isRoot(spec.user)) this.commands.warm()
   }
 
   private async commit(holder: Holder): Promise<string> {

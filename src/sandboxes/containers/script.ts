@@ -56,7 +56,8 @@ export function renderCommand(request: ScriptRequest): string {
 export function printfFormat(data: Uint8Array): string {
   let text = ''
   for (const byte of data) {
-    const plain = byte >= 32 && byte < 127 && byte !== 37 && byte !== 39 && byte !== 92
+    // A dash at the beginning would be an option.
+    const plain = byte >= 32 && byte < 127 && byte !== 37 && byte !== 39 && byte !== 92 && (byte !== 45 || text !== '')
     text += plain ? String.fromCharCode(byte) : `\\${byte.toString(8).padStart(3, '0')}`
   }
   return `'${text}'`
@@ -66,12 +67,12 @@ export function printfFormat(data: Uint8Array): string {
 const drain = '/bin/cat >/dev/null\n'
 
 /**
- * Sets k to 1 when the shell may serve another command: no other process holds its streams. A process whose descriptors cannot
- * be looked at may hold them.
+ * Sets k to 1 when the shell may serve another command: no other process holds its streams, but for process 1, which is ours and
+ * may have given them to the shell. A process whose descriptors cannot be looked at may hold them.
  */
 const leftovers = [
   'k=1',
-  'for f in /proc/[0-9]*/fd/*; do case $f in /proc/$$/*) continue;; esac',
+  'for f in /proc/[0-9]*/fd/*; do case $f in /proc/$$/*|/proc/1/*) continue;; esac',
   'if [ $f -ef /proc/$$/fd/1 ] || [ $f -ef /proc/$$/fd/4 ] || { [ -h $f ] && [ ! -e $f ]; }; then k=0; break; fi',
   'done',
 ].join('; ')

@@ -45,16 +45,26 @@ const mostEarlyBytes = 64 * 2 ** 20
 
 /** A shell inside a container that waits for commands on one long-lived connection, or has just one to run. */
 export class Shell {
-  private frames: Frames | undefined
+  private onChunk: ((channel: 'stdout' | 'stderr', chunk: Buffer) => void) | undefined
   private lost = false
   private onLost: (() => void) | undefined
 
-  private constructor(private readonly stream: Duplex) {
+  /** `lostMark`: what says on stdout that the shell is gone, where the connection outlives it. */
+  private constructor(
+    private readonly stream: Duplex,
+    lostMark: string | null = null,
+  ) {
     const gone = () => {
       this.lost = true
       this.onLost?.()
     }
-    stream.on('data', (chunk: Buffer) => this.frames?.feed(chunk))
+    const stdout = lostMark && new UntilMark(Buffer.from(lostMark), (chunk) => this.onChunk?.('stdout', chunk))
+    const frames = new Frames((channel, chunk) => {
+      if (channel === 'stderr' || !stdout) return this.onChunk?.(channel, chunk)
+      stdout.feed(chunk)
+      if (stdout.found) gone()
+    })
+    stream.on('data', (chunk: Buffer) => frames.feed(chunk))
     stream.on('close', gone)
     stream.on('end', gone)
     stream.on('error', gone)
@@ -75,6 +85,15 @@ export class Shell {
     return new Shell(stream)
   }
 
+  /** The shell on the streams of a container's process 1, which says so by `lostMark` when that shell is gone. */
+  static async attach(engine: ContainerEngine, container: string, lostMark: string): Promise<Shell> {
+    const how = 'stream=1&stdin=1&stdout=1&stderr=1'
+    const stream = await engine.hijack(`${url`/containers/${container}/attach`}?${how}`)
+    const shell = new Shell(stream, lostMark)
+    stream.write(prelude)
+    return shell
+  }
+
   get alive(): boolean {
     return !this.lost
   }
@@ -91,14 +110,14 @@ export class Shell {
     let earlyBytes = 0
     return new Promise((resolve) => {
       const finish = (end: ShellEnd) => {
-        this.frames = undefined
+        this.onChunk = undefined
         this.onLost = undefined
         // The last sink may have asked to wait, and nothing would wake the next command's.
         this.stream.resume()
         if (end.kind === 'lost') for (const reader of Object.values(readers)) reader.end()
         resolve(end)
       }
-      this.frames = new Frames((channel, chunk) => {
+      this.onChunk = (channel, chunk) => {
         // The first thing on stderr is the mark that says that the shell took the script. What comes before it is no command's.
         const skipped = channel === 'stderr' ? Math.min(toSkip, chunk.length) : 0
         toSkip -= skipped
@@ -112,7 +131,7 @@ export class Shell {
         const report = /^:(\d+):([01])\./.exec(readers.stdout.tail)
         if (!readers.stderr.found || !report) return
         finish({ kind: 'ended', exitCode: Number(report[1]), reusable: report[2] === '1' && !this.lost })
-      })
+      }
       const lost = () => finish({ kind: 'lost', started: toSkip === 0 })
       this.onLost = lost
       if (this.lost) lost()

@@ -17,6 +17,7 @@ const main: ContainerSpec = {
   gpus: 0,
   gpuDevices: false,
   seccompProfile: null,
+  channel: null,
 }
 
 function service(rest: Readonly<Record<string, unknown>>): ComposeService {

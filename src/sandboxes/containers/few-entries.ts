@@ -1,0 +1,99 @@
+import { shellQuote } from '../../lib/shell.ts'
+import { blockBytes, parsePax, plainOctal } from '../../lib/tar-format.ts'
+import { type RawTarEntry, readTar } from '../../lib/tar-read.ts'
+import { entryPath } from './changes.ts'
+import { printfFormat } from './script.ts'
+
+/** The largest archive that is worth a script: an argument of a program holds 128 KiB, and a byte takes up to four letters. */
+export const fewBytes = 64 * 1024
+const scriptBytes = 96 * 1024
+const fewEntries = 64
+
+/**
+ * The script that unpacks a small archive at the root as an engine would, with owners, modes and times: what is in the place of an
+ * entry goes, but for a directory in the place of a directory. Null for an archive with more than a script can do.
+ */
+export async function renderEntries(archive: Uint8Array): Promise<string | null> {
+  const lines = ['umask 022']
+  const [owners, modes, times] = [new Groups(), new Groups(), new Groups()]
+  let entries = 0
+  for await (const entry of readTar(chunks(archive))) {
+    const path = entryPath(entry.name, entry.garbled)
+    const facts = factsOf(entry)
+    if (facts === null || path === '/' || path.includes('\ufffd') || ++entries > fewEntries) return null
+    const at = shellQuote(path)
+    const made = await renderOne(entry, at)
+    if (made === null) return null
+    lines.push(made)
+    const isDir = entry.kind === 'dir'
+    // What is made now belongs to root; a directory may have been there.
+    if (isDir || facts.owner !== '0:0') owners.add(facts.owner, at)
+    if (entry.kind !== 'symlink' && (isDir || facts.mode !== '644')) modes.add(facts.mode, at)
+    times.add(facts.time, at)
+  }
+  lines.push(...owners.lines((owner) => `chown -h ${owner}`))
+  lines.push(...modes.lines((mode) => `chmod ${mode}`))
+  lines.push(...times.lines((time) => `touch -h -d @${time}`))
+  const script = lines.join(' && ')
+  return Buffer.byteLength(script) > scriptBytes ? null : script
+}
+
+async function renderOne(entry: RawTarEntry, at: string): Promise<string | null> {
+  if (entry.kind === 'dir') return `{ [ -d ${at} ] && [ ! -h ${at} ] || { rm -rf -- ${at} && mkdir -- ${at}; }; }`
+  const clear = `{ [ ! -e ${at} ] && [ ! -h ${at} ] || rm -rf -- ${at}; }`
+  if (entry.kind === 'symlink') return `${clear} && ln -s -- ${shellQuote(entry.link)} ${at}`
+  if (entry.kind !== 'file') return null
+  const content: Uint8Array[] = []
+  for await (const chunk of entry.body) content.push(chunk)
+  return `${clear} && printf ${printfFormat(Buffer.concat(content))} > ${at}`
+}
+
+interface Facts {
+  readonly owner: string
+  readonly mode: string
+  /** Seconds since 1970, with a fraction. */
+  readonly time: string
+}
+
+/** What headers say beside the name; null where they say more than a script can do, for example attributes. */
+function factsOf({ head, mode }: RawTarEntry): Facts | null {
+  const block = head.subarray(head.length - blockBytes)
+  const extended = extendedOf(head.subarray(0, head.length - blockBytes))
+  if (extended === null) return null
+  const number = (name: string, start: number, end: number) =>
+    Buffer.from(extended.get(name) ?? String(plainOctal(block, start, end))).toString('latin1')
+  const owner = `${number('uid', 108, 116)}:${number('gid', 116, 124)}`
+  const time = number('mtime', 136, 148)
+  if (!/^\d+:\d+$/.test(owner) || !/^\d+(\.\d+)?$/.test(time)) return null
+  return { owner, mode: (mode & 0o7777).toString(8), time }
+}
+
+const known = new Set(['path', 'linkpath', 'uid', 'gid', 'mtime', 'size'])
+
+function extendedOf(head: Uint8Array): ReadonlyMap<string, Uint8Array> | null {
+  if (head.length === 0) return new Map()
+  const size = plainOctal(head, 124, 136) ?? Number.NaN
+  const isOne = head[156] === 'x'.charCodeAt(0) && head.length - blockBytes - size < blockBytes
+  if (!isOne) return null
+  const records = parsePax(head.subarray(blockBytes, blockBytes + size))
+  return [...records.keys()].every((name) => known.has(name)) ? records : null
+}
+
+/** Paths by what has to be done to them, so that one program does it to all. */
+class Groups {
+  private readonly groups = new Map<string, string[]>()
+
+  add(key: string, path: string): void {
+    const paths = this.groups.get(key) ?? []
+    paths.push(path)
+    this.groups.set(key, paths)
+  }
+
+  lines(command: (key: string) => string): string[] {
+    return [...this.groups].map(([key, paths]) => `${command(key)} -- ${paths.join(' ')}`)
+  }
+}
+
+async function* chunks(archive: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  yield archive
+}
