@@ -99,6 +99,7 @@ onEachEngine(stateDir, ({ started, makeProvider }) => {
       // Signals that shells ignore in the background, letters that detach terminals, descriptors of process 1.
       expect(await run('kill -INT $$; echo alive')).toBe('130 ')
       expect(await run('printf "\u0010\u0011 through"')).toBe('0 \u0010\u0011 through')
+      expect((await box.exec(['cat'], { stdin: '-n is no option' })).stdout).toBe('-n is no option')
       expect(await run('cd /proc/self/fd; echo [4-9]')).toBe('0 [4-9]\n')
       expect(await run('tr -d "\\000" < /proc/1/cmdline; echo so')).toMatch(/^0 .*so\n$/s)
       expect(hijack).not.toHaveBeenCalled()

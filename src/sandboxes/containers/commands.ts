@@ -3,6 +3,7 @@ import { BoundaryError } from '../../core/errors.ts'
 import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
 import { sleep } from '../../lib/deadline.ts'
+import { Capped } from './capped.ts'
 import { inspectContainer } from './container.ts'
 import { type ContainerEngine, url } from './container-engine.ts'
 import { commandVariable, pipeBytes, renderCommand, renderKill } from './script.ts'
@@ -285,25 +286,4 @@ export const isRoot = (user: User): boolean => ['root', '0'].includes(String(use
 
 function keyOf(user: User): string {
   return isRoot(user) ? '0' : String(user)
-}
-
-/** Keeps the beginning of a stream. */
-class Capped {
-  private readonly chunks: Buffer[] = []
-  private kept = 0
-  isCut = false
-
-  constructor(private readonly limit: number) {}
-
-  readonly take = (chunk: Buffer): boolean => {
-    const part = chunk.subarray(0, this.limit - this.kept)
-    this.kept += part.length
-    if (part.length > 0) this.chunks.push(part)
-    if (part.length < chunk.length) this.isCut = true
-    return true
-  }
-
-  text(): string {
-    return Buffer.concat(this.chunks).toString('utf8')
-  }
 }

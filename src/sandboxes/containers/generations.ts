@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { messageOf } from '../../core/errors.ts'
-import type { FreezeOptions, SandboxFacts } from '../../core/sandbox.ts'
+import type { FreezeOptions } from '../../core/sandbox.ts'
 import { ruleFor, type SystemChange } from '../../core/system-files.ts'
-import type { Healthcheck, Network } from '../../core/task.ts'
+import type { Network } from '../../core/task.ts'
 import { carryOver } from './carry-over.ts'
 import { mayTouchSystem } from './carry-rules.ts'
 import { ChangeLog, compareFiles, isDeep, listChanges } from './changes.ts'
 import { Commands, isRoot } from './commands.ts'
-import type { ComposeProject } from './compose/project.ts'
 import {
-  type ContainerSpec,
   commitContainer,
   createContainer,
   inspectContainer,
@@ -21,37 +19,11 @@ import {
   removeVolume,
   startContainer,
 } from './container.ts'
-import type { ContainerEngine } from './container-engine.ts'
 import { areNoLinks, doesNotRun, FreshFiles, freshPaths, makeLogs } from './fresh-files.ts'
 import { findHolder, type Holder, stopHolder } from './holder.ts'
 import { engineFiles, type KeptFiles } from './host-files.ts'
 import { frozenRepo } from './labels.ts'
-import type { PublicNetwork } from './public-network.ts'
-
-/** What is the same for all containers of a sandbox. */
-type SandboxSpec = Omit<ContainerSpec, 'name' | 'network' | 'channel'>
-
-export interface LeaseOptions {
-  readonly engine: ContainerEngine
-  readonly id: string
-  readonly workdir: string
-  readonly spec: SandboxSpec
-  readonly network: Network
-  readonly publicNetwork: PublicNetwork
-  readonly facts: SandboxFacts
-  readonly healthcheck: Healthcheck | null
-  readonly verify: 'fresh' | 'shared'
-  /** Starts the container among those of a compose file; null for a container on its own. */
-  readonly project: ComposeProject | null
-  /** Whether the engine's list of changes has every file that its images of containers have. */
-  readonly listsEveryChange: boolean
-  /** Whether the engine keeps changed files in a directory of their own, and nothing else says what they are. */
-  readonly hasPlainLayers: boolean
-  /** Directories that an image is known to have; shared by all its sandboxes. */
-  readonly knownDirs: Set<string>
-  /** One line of news, for the trial's log. */
-  readonly log: ((line: string) => void) | undefined
-}
+import type { LeaseOptions, SandboxSpec } from './lease-options.ts'
 
 /** The containers of one sandbox, one after the other, and the files that go from each to the next. */
 export class Generations {
