@@ -66,7 +66,7 @@ export function asList(atMost: number): ReplyForm<readonly string[]> {
 
 /** A number within bounds; of several replies the middle one counts. */
 export function asNumber(min: number, max: number): ReplyForm<number> {
-  const form = asJson(z.strictObject({ reason: z.string(), score: z.number().min(min).max(max) }), 'score')
+  const form = asJson(z.strictObject({ reason: z.string().max(4000), score: z.number().min(min).max(max) }), 'score')
   const { rules, jsonSchema } = form
   return {
     rules,

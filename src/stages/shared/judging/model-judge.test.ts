@@ -32,6 +32,15 @@ const work = async (files: Record<string, string>, more = {}) => {
   return { rubric: rubric(more), instruction: 'Write it.', submissionDir, signal: new AbortController().signal }
 }
 
+test('a server that holds the judge to the schema ends a judge that repeats itself', async () => {
+  const model = clientThat(scores(1, 0))
+  await makeModelJudge(model, await makeTempDir())(await work({ 'app/a.md': 'text' }))
+  const one = { properties: { name: { enum: ['complete', 'short'] }, reason: { maxLength: 500 } } }
+  expect(model.asked[0]?.jsonSchema?.schema).toMatchObject({
+    properties: { criteria: { minItems: 2, maxItems: 2, items: one } },
+  })
+})
+
 test('the reward is the weighted score, or whether it is enough where the rubric says what is', async () => {
   const model = clientThat(scores(1, 0))
   const judge = makeModelJudge(model, await makeTempDir())

@@ -50,10 +50,18 @@ const verdict = z.strictObject({
 })
 type Scores = z.output<typeof verdict>['criteria']
 
+/** The same as it is asked for: a server that holds a model to it cannot be kept busy by one that repeats itself. */
+function askedVerdict({ criteria }: Rubric) {
+  const names = criteria.map(({ name }) => name) as [string, ...string[]]
+  const score = z.strictObject({ name: z.enum(names), reason: z.string().max(500), score: z.number().min(0).max(1) })
+  return z.strictObject({ criteria: z.array(score).length(names.length) })
+}
+
 /** Every criterion once, whatever the order. */
-function asScores({ criteria }: Rubric): ReplyForm<Scores> {
+function asScores(rubric: Rubric): ReplyForm<Scores> {
+  const { criteria } = rubric
   const form = asJson(verdict, 'verdict')
-  const { rules, jsonSchema } = form
+  const { rules, jsonSchema } = asJson(askedVerdict(rubric), 'verdict')
   return {
     rules,
     ...(jsonSchema && { jsonSchema }),

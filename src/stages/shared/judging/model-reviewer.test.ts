@@ -24,6 +24,9 @@ test('a review has a verdict and quotes, and the same task is reviewed once', as
   expect(first).toMatchObject({ agrees: false, reason: 'The format is not stated.', quotes: fair, costUsd: 0.25 })
   expect(await review(task)).toMatchObject({ agrees: false })
   expect(model.asked).toHaveLength(1)
+  expect(model.asked[0]?.jsonSchema?.schema).toMatchObject({
+    properties: { reason: { maxLength: 800 }, quotes: { maxItems: 6 } },
+  })
   const prompt = String(model.asked[0]?.messages[0]?.content)
   for (const shown of ['x.txt', '"lines: 3"', '=== attempt 1\nreward: 0\n--- /app/y.txt\n3\n', 'reward: full'])
     expect(prompt).toContain(shown)

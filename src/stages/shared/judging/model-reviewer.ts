@@ -44,9 +44,13 @@ function partsOf({ instruction, tests, reference, attempts }: ReviewedTask): Par
 const showFiles = (files: readonly ShownFile[]) => files.map(({ path, text }) => `--- ${path}\n${text}`).join('\n')
 const showResult = ({ reward, files }: ShownResult) => `reward: ${reward}\n${showFiles(files)}`
 
+/** With limits: a server that holds a model to them cannot be kept busy by one that repeats itself. */
 const review = z.strictObject({
-  reason: z.string().min(1).describe('One or two sentences.'),
-  quotes: z.array(z.strictObject({ part: z.enum(reviewedParts), text: z.string().trim().min(1) })).min(1),
+  reason: z.string().min(1).max(800).describe('One or two sentences.'),
+  quotes: z
+    .array(z.strictObject({ part: z.enum(reviewedParts), text: z.string().trim().min(1).max(400) }))
+    .min(1)
+    .max(6),
   agree: z.boolean(),
 })
 

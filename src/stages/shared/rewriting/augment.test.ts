@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
 import { alternatives, provider, scratch, withSandboxes } from '../../../../test/e2e/kit.ts'
+import { recordedReply } from '../../../../test/fakes/real-replies.ts'
 import { writeTask } from '../../../../test/fakes/tasks.ts'
 import { clientThat, replies } from '../../../../test/fakes/told-client.ts'
 import { makeTempDir } from '../../../../test/make-task.ts'
@@ -71,6 +72,14 @@ test('a telling that loses what the tests look at, or gives the solution away, i
   expect(model.asked[2]?.messages.at(-1)?.content).toContain('gives the solution away')
   const stubborn = told(() => 'Never.')
   expect(await runStage(make(harden), [row], { model: stubborn })).toMatchObject([{ drop: 'bad-reply', id: row.id }])
+})
+
+test('a telling that repeats the question is sent back, even with every detail in it', async () => {
+  const { text } = recordedReply('rewriteOfThePrompt')
+  const model = clientThat(replies(`${text}\n${good}`))
+  expect(await runStage(make(rewrite), [row], { model })).toMatchObject([
+    { drop: 'bad-reply', detail: /^it repeats the question; reply 3 of 3 begins "In other words/, id: row.id },
+  ])
 })
 
 test('several tellings of a task differ, and the old one may go on before them', async () => {

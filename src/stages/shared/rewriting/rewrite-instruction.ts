@@ -34,6 +34,8 @@ export function rewriteInstruction(
     rules: null,
     read(text) {
       const told = unwrapped(asText.read(text))
+      // With the list of details repeated, none would be lost.
+      if (ownWords.test(told)) throw new BadReply('it repeats the question')
       const lost = lostDetails(details, told)
       if (lost.length > 0) throw new BadReply(`it lost ${lost.slice(0, 10).map(quote).join(', ')}`)
       if (told === task.instruction.trim()) throw new BadReply('it is the old one, word for word')
@@ -45,6 +47,9 @@ export function rewriteInstruction(
   }
   return ask({ ...how, prompt: promptFor(task, manner, variant, details), form }, at)
 }
+
+/** What only the question says. */
+const ownWords = /judged by the same tests as before|must be in it, letter by letter|<\/?instruction>/i
 
 function promptFor(task: TaskTexts, manner: Manner, variant: number, details: readonly string[]): string {
   const kept = details.length === 0 ? '' : `\nThese must be in it, letter by letter: ${details.map(quote).join(', ')}.`
