@@ -245,7 +245,9 @@ export class Generations {
     this.made.containers.add(this.container)
     const network = networkMode(this.network, publicNetwork.name)
     if (network !== 'none') await publicNetwork.ready()
-    const channel = this.hasChannel ? randomBytes(16).toString('hex') : null
+    // What an agent put in the place of the shell may never answer, and an engine keeps the streams of process 1.
+    const isOwn = spec.image === this.options.spec.image
+    const channel = this.hasChannel && isOwn ? randomBytes(16).toString('hex') : null
     const full = { ...spec, name: this.container, network, channel }
     await (project ? project.start(full) : startContainer(engine, full))
     if (channel !== null) this.commands.attach(channel)
