@@ -79,10 +79,10 @@ async function* bytesOf(file: number, size: number): AsyncGenerator<Uint8Array, 
   }
 }
 
-const plain = { kind: 'other', mode: 0, size: 0, link: '', garbled: false, body: Readable.from([]) } as const
+const plain = { kind: 'other', mode: 0, size: 0, link: '', garbledName: false, garbledLink: false, body: Readable.from([]) } as const
 
 /** Swapped for something else, gone, or not ours to read: left out. */
-const skippable = new Set(['ELOOP', 'ENOTDIR', 'ENOENT', 'EACCES', 'ENXIO', 'EINVAL'])
+const skippable = new Set(['ELOOP', 'ENOTDIR', 'ENOENT', 'EACCES', 'ENXIO', 'EINVAL', 'EAGAIN'])
 
 async function* unlessSwapped(entries: AsyncGenerator<TarEntry, void, void>): AsyncGenerator<TarEntry, void, void> {
   // Only what fails before the first entry was this thing's own fault; later errors are about the copy.

@@ -185,7 +185,7 @@ class Extraction {
 
   /** The reason why the entry was not written, or null. */
   async #write(entry: TarEntry): Promise<string | null> {
-    if (entry.garbled) return 'its name is not UTF-8'
+    if (entry.garbledName || entry.garbledLink) return 'its name is not UTF-8'
     if ((entry.kind === 'symlink' || entry.kind === 'hardlink') && this.#options.links !== 'inside') {
       return `it is a link to ${JSON.stringify(entry.link)}`
     }

@@ -13,8 +13,10 @@ import {
 
 /** One entry as it comes out of an archive; read or skip its body before asking for the next. */
 export interface TarEntry extends TarHeader {
-  /** True when the name or link is not UTF-8; both are then only good for a message. */
-  readonly garbled: boolean
+  /** True when the name is not UTF-8: it is then only good for a message. */
+  readonly garbledName: boolean
+  /** The same of the link. */
+  readonly garbledLink: boolean
   readonly body: AsyncIterable<Uint8Array>
 }
 
@@ -64,7 +66,7 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
 /** The same of an archive that is in memory: contents are parts of it. */
 export function* entriesIn(
   archive: Uint8Array,
-): Generator<TarHeader & { readonly garbled: boolean; readonly content: Uint8Array }, void, void> {
+): Generator<Omit<TarEntry, 'body'> & { readonly content: Uint8Array }, void, void> {
   let at = 0
   const take = (size: number, what: string) => {
     if (at + size > archive.length) throw new ArchiveError(`the archive ends in the middle of ${what}`)
@@ -156,7 +158,7 @@ class Extras {
     }
   }
 
-  apply(raw: RawHeader): TarHeader & { readonly garbled: boolean } {
+  apply(raw: RawHeader): Omit<TarEntry, 'body'> {
     const name = decode(this.#pax.get('path') ?? this.#name ?? raw.name)
     const link = decode(this.#pax.get('linkpath') ?? this.#link ?? raw.link)
     const sparse = this.#pax.size > 0 && [...this.#pax.keys()].some((key) => key.startsWith('GNU.sparse.'))
@@ -170,7 +172,8 @@ class Extras {
       mode: raw.mode & 0o7777,
       size: hasBody ? this.#size(raw) : 0,
       link: isLink ? link.text : '',
-      garbled: name.garbled || (isLink && link.garbled),
+      garbledName: name.garbled,
+      garbledLink: isLink && link.garbled,
     }
   }
 

@@ -20,7 +20,8 @@ async function withServer(python, student, portFile, use) {
     )
   try {
     while (!(await answers())) {
-      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`)
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`the server ended with ${child.exitCode ?? child.signalCode}`)
       await new Promise((done) => setTimeout(done, 100))
     }
     return await use(`${url}/v1`)

@@ -61,6 +61,8 @@ def comparable(found, order=None):
 
 def same(given, wanted):
     """Whether one order of the columns makes all answers equal."""
+    if [len(found) for found in given] != [len(found) for found in wanted]:
+        return False
     widths = {len(row) for found in given + wanted for row in found}
     if len(widths) != 1 or max(widths) > 6:
         return [comparable(found) for found in given] == [comparable(found) for found in wanted]

@@ -7,7 +7,9 @@ export function tellResult(query: string): string {
 
 /** The columns of the outermost SELECT in words; none where it is not a plain list. */
 function columnsOf(query: string): string[] {
-  const list = /^\s*select\s+(?:distinct\s+)?([^()]*?(?:\([^()]*\)[^()]*?)*)\s+from\b/i.exec(query)?.[1]
+  const list = /^\s*select\s+(?:distinct\s+)?([^()]*?(?:\([^()]*\)[^()]*?)*)\s+from\b/i.exec(
+    query.replace(/\s+/g, ' '),
+  )?.[1]
   const items = list?.split(/,(?![^(]*\))/) ?? []
   return items.some((item) => /(?:^|\.)\s*\*\s*$/.test(item)) ? [] : items.map(inWords)
 }

@@ -73,7 +73,7 @@ async function* joined(
 /** The archive of those entries that are carried over, byte by byte as the engine wrote them. */
 async function* chosen(entries: AsyncIterable<RawTarEntry>, rules: CarryRules): AsyncGenerator<Uint8Array, void, void> {
   for await (const entry of entries) {
-    const path = entryPath(entry.name, entry.garbled)
+    const path = entryPath(entry.name, entry.garbledName)
     if (!rules.isListed(path)) continue
     if (Buffer.byteLength(path) > pathLimitBytes || entry.kind === 'device' || entry.kind === 'other') {
       rules.leaveOut(path)
@@ -82,7 +82,7 @@ async function* chosen(entries: AsyncIterable<RawTarEntry>, rules: CarryRules): 
     const head = entry.kind === 'file' && rules.wantsText(path) ? await beginning(entry) : null
     const text = entry.kind === 'file' ? (head?.toString('latin1') ?? '') : null
     if (!rules.decide(path, entry.kind === 'dir' ? 'dir' : 'other', text)) continue
-    if (entry.kind === 'hardlink' && !rules.hasTarget(entryPath(entry.link, entry.garbled))) {
+    if (entry.kind === 'hardlink' && !rules.hasTarget(entryPath(entry.link, entry.garbledLink))) {
       rules.leaveOut(path)
       continue
     }

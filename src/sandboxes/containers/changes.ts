@@ -73,7 +73,7 @@ async function* looksOf(
   const exported = await engine.stream({ method: 'GET', path: url`/containers/${container}/export` })
   try {
     for await (const entry of readTar(exported)) {
-      const path = entryPath(entry.name, entry.garbled)
+      const path = entryPath(entry.name, entry.garbledName)
       if (path !== '/') yield [path, lookOf(entry)]
     }
   } finally {

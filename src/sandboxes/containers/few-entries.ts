@@ -18,9 +18,10 @@ export async function renderEntries(archive: Uint8Array): Promise<string | null>
   const [owners, modes, times] = [new Groups(), new Groups(), new Groups()]
   let entries = 0
   for await (const entry of readTar(chunks(archive))) {
-    const path = entryPath(entry.name, entry.garbled)
+    const path = entryPath(entry.name, entry.garbledName)
     const facts = factsOf(entry)
-    if (facts === null || path === '/' || path.includes('\ufffd') || ++entries > fewEntries) return null
+    const isPlain = !entry.garbledName && !entry.garbledLink && !/\ufffd|\/(?:\.{0,2}(?:\/|$))/.test(path)
+    if (facts === null || !isPlain || ++entries > fewEntries) return null
     const at = shellQuote(path)
     const made = await renderOne(entry, at)
     if (made === null) return null
@@ -35,7 +36,8 @@ export async function renderEntries(archive: Uint8Array): Promise<string | null>
   lines.push(...modes.lines((mode) => `chmod ${mode}`))
   lines.push(...times.lines((time) => `touch -h -d @${time}`))
   const script = lines.join(' && ')
-  return Buffer.byteLength(script) > scriptBytes ? null : script
+  // It is quoted once more on its way, which makes three letters and more of each quote.
+  return Buffer.byteLength(shellQuote(script)) > scriptBytes ? null : script
 }
 
 async function renderOne(entry: RawTarEntry, at: string): Promise<string | null> {

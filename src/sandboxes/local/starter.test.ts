@@ -103,20 +103,25 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('perl', 'unshare'
     expect(await terminal.exited).toBe(137)
   })
 
-  test('resizes no other terminal that has the number of one that its program left', async () => {
+  test('resizes no other terminal that has the number of one that its program left', async ({ skip }) => {
     const numbers: number[] = []
     const left = await openTerminal(['sh', '-c', 'trap "" HUP; exec sleep 1000 <&- >&- 2>&-'], numbers)
     await expect.poll(() => existsSync(`/proc/self/fd/${numbers[0]}`)).toBe(false)
-    const other = await openTerminal(['sh', '-c', 'read line; echo size: $(stty size)'], numbers)
+    const others = []
+    // Lower numbers may be free as well, and are taken first.
+    while (others.length < 20 && (others.length === 0 || numbers.at(-1) !== numbers[0]))
+      others.push(await openTerminal(['sh', '-c', 'read line; echo size: $(stty size)'], numbers))
+    if (numbers.at(-1) !== numbers[0]) skip('another file took the number of the first terminal')
+    const other = others.pop()
+    if (!other) throw new Error('no terminal')
     const shown = watch(other)
-    expect(numbers[1]).toBe(numbers[0])
     left.resize(33, 11)
     // Its starter does one thing after the other.
     await (await openTerminal(['true'])).exited
     other.write('go on\r')
     await other.exited
     expect(shown.text()).toContain('size: 30 100')
-    await left.close()
+    for (const terminal of [left, ...others]) await terminal.close()
   })
 
   test('says when a terminal cannot be taken over, so that it is opened from this process', async () => {

@@ -1,3 +1,4 @@
+import { existsSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -72,4 +73,12 @@ test('a try that was cut off before packing and one after it are both there afte
   await unpackJob(jobDir)
   expect((await readdir(join(jobDir, name))).sort()).toEqual(['failed-1.tar.gz', 'failed-2.tar.gz'])
   expect(await kept(jobDir, 'harbor')).toEqual([4, 2])
+})
+
+test('a file of a cut-off try that cannot be packed is named, and nothing is lost', async () => {
+  const jobDir = await killedJob('harbor', 3)
+  const odd = Buffer.concat([Buffer.from(join(jobDir, name, 'odd-')), Buffer.from([0xff])])
+  writeFileSync(odd, 'x')
+  await expect(packJob(jobDir)).rejects.toMatchObject({ name: 'UserError', message: expect.stringContaining(name) })
+  expect(existsSync(odd)).toBe(true)
 })

@@ -90,13 +90,13 @@ async function adoptAll(store: PackedStore, stage: string, job: JobDir, options:
   }
   // A directory without a result stays where it is, but the run that finishes the trial must know its tries and its tape.
   for (const name of (await trialDirs(job.dir)).filter((name) => !seen.has(name)))
-    await store.adoptUnfinished(join(job.dir, name), name)
+    await explained(name, () => store.adoptUnfinished(join(job.dir, name), name))
   // What an earlier run packed and a user has removed or run again since.
   for (const name of store.index.trials.keys()) if (!seen.has(name)) await store.forget(name)
 }
 
 /** A tree that cannot be packed is the user's to change; what the disk says passes as it is. */
-async function explained<T>(trial: string, work: () => Promise<T>): Promise<T> {
+export async function explained<T>(trial: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -186,13 +186,13 @@ function collectFew(tar: Uint8Array, trial: string, limitOf: LimitOf): TrialFile
 }
 
 function* filesIn(tar: Uint8Array): Generator<FileInTar, void, void> {
-  for (const entry of entriesIn(tar)) if (entry.kind === 'file' && !entry.garbled) yield entry
+  for (const entry of entriesIn(tar)) if (entry.kind === 'file' && !entry.garbledName) yield entry
 }
 
 async function collect(source: AsyncIterable<Uint8Array>, trial: string, limitOf: LimitOf): Promise<TrialFile[]> {
   const files: TrialFile[] = []
   for await (const entry of readTar(source)) {
-    const place = entry.kind === 'file' && !entry.garbled ? placeOf(entry.name, trial) : null
+    const place = entry.kind === 'file' && !entry.garbledName ? placeOf(entry.name, trial) : null
     const limit = place && limitOf(place.folder, place.name)
     if (place && limit !== null) files.push({ ...place, bytes: await firstBytes(entry, limit), size: entry.size })
   }

@@ -9,7 +9,7 @@ import { execProcess } from '../../lib/spawn-process.ts'
 import { syncDir } from '../../lib/sync-dir.ts'
 import { type JobDir, loadJobDir, saveLayout } from '../job-dir.ts'
 import { acquireOwner } from '../job-owner.ts'
-import type { ConvertOptions } from './pack-job.ts'
+import { type ConvertOptions, explained } from './pack-job.ts'
 import type { PackedIndex } from './packed-index.ts'
 import { openPackedStore, type PackedStore } from './packed-store.ts'
 import { restoreTrial } from './restore.ts'
@@ -90,7 +90,7 @@ async function namesToRestore(jobDir: string, packed: string, index: PackedIndex
 async function keepUnfinished(jobDir: string, names: readonly string[], store: PackedStore): Promise<void> {
   for (const name of names) {
     const dir = join(jobDir, name)
-    if ((await lstatOrNull(dir))?.isDirectory()) await store.adoptUnfinished(dir, name)
+    if ((await lstatOrNull(dir))?.isDirectory()) await explained(name, () => store.adoptUnfinished(dir, name))
   }
 }
 

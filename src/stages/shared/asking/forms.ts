@@ -66,8 +66,10 @@ export function asList(atMost: number): ReplyForm<readonly string[]> {
 
 /** A number within bounds; of several replies the middle one counts. */
 export function asNumber(min: number, max: number): ReplyForm<number> {
-  const form = asJson(z.strictObject({ reason: z.string().max(4000), score: z.number().min(min).max(max) }), 'score')
-  const { rules, jsonSchema } = form
+  const score = z.number().min(min).max(max)
+  const form = asJson(z.strictObject({ reason: z.string(), score }), 'score')
+  // A server that holds a model to the limit cannot be kept busy by one that repeats itself.
+  const { rules, jsonSchema } = asJson(z.strictObject({ reason: z.string().max(4000), score }), 'score')
   return {
     rules,
     ...(jsonSchema && { jsonSchema }),

@@ -10,7 +10,6 @@ import { type Asked, askEach } from './ask-each.ts'
 import type { ReplyForm } from './forms.ts'
 import type { Spending } from './spending.ts'
 
-/** Which model a stage of a recipe asks; in a pipeline it is the pipeline's own. */
 /** How a stage asks, whatever it asks for. */
 export const askOptions = {
   model: modelSettings.optional(),

@@ -40,6 +40,12 @@ test('a quote that is not in the text is refused, and asked for again', async ()
   expect(String(model.asked[1]?.messages.at(-1)?.content)).toContain('one that is not in the tests')
 })
 
+test('a review that is longer than asked for is read all the same', async () => {
+  const quotes = [...fair, ...fair, ...fair, ...fair]
+  const review = makeModelReviewer(clientThat(said(true, ...quotes)), await makeTempDir())
+  expect(await review(task)).toMatchObject({ agrees: true, quotes })
+})
+
 test('a reviewer that never quotes reaches no verdict', async () => {
   const review = makeModelReviewer(clientThat(said(true)), await makeTempDir())
   await expect(review(task)).rejects.toMatchObject({ name: 'BoundaryError', boundary: 'model' })

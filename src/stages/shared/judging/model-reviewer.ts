@@ -44,11 +44,14 @@ function partsOf({ instruction, tests, reference, attempts }: ReviewedTask): Par
 const showFiles = (files: readonly ShownFile[]) => files.map(({ path, text }) => `--- ${path}\n${text}`).join('\n')
 const showResult = ({ reward, files }: ShownResult) => `reward: ${reward}\n${showFiles(files)}`
 
+const reason = z.string().min(1)
+const quote = z.strictObject({ part: z.enum(reviewedParts), text: z.string().trim().min(1) })
+const review = z.strictObject({ reason, quotes: z.array(quote).min(1), agree: z.boolean() })
 /** With limits: a server that holds a model to them cannot be kept busy by one that repeats itself. */
-const review = z.strictObject({
-  reason: z.string().min(1).max(800).describe('One or two sentences.'),
+const askedReview = z.strictObject({
+  reason: reason.max(800).describe('One or two sentences.'),
   quotes: z
-    .array(z.strictObject({ part: z.enum(reviewedParts), text: z.string().trim().min(1).max(400) }))
+    .array(quote.extend({ text: z.string().min(1).max(400) }))
     .min(1)
     .max(6),
   agree: z.boolean(),
@@ -57,7 +60,7 @@ const review = z.strictObject({
 /** A quote that is not in its part proves nothing, so the reply is refused. White space does not count. */
 function asReview(parts: Parts): ReplyForm<z.output<typeof review>> {
   const form = asJson(review, 'review')
-  const { rules, jsonSchema } = form
+  const { rules, jsonSchema } = asJson(askedReview, 'review')
   return {
     rules,
     ...(jsonSchema && { jsonSchema }),
