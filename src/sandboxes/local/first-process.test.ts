@@ -33,7 +33,8 @@ describe.skipIf(ownIds === null)('the first process of a sandbox', needs('bwrap'
     const many = Array.from({ length: count }, (_, i) =>
       provider.lease({ owner: { job: 'first', trial: `${i}` }, environment }),
     )
-    await many[0]
+    // Whichever it is: under load one may overtake another.
+    await Promise.race(many)
     const started = readdirSync(join(stateDir, 'local/sandboxes')).length
     await Promise.all(many.map(async (lease) => (await lease)[Symbol.asyncDispose]()))
     expect(started).toBeLessThanOrEqual(8 * availableParallelism())
