@@ -79,7 +79,15 @@ async function* bytesOf(file: number, size: number): AsyncGenerator<Uint8Array, 
   }
 }
 
-const plain = { kind: 'other', mode: 0, size: 0, link: '', garbledName: false, garbledLink: false, body: Readable.from([]) } as const
+const plain = {
+  kind: 'other',
+  mode: 0,
+  size: 0,
+  link: '',
+  garbledName: false,
+  garbledLink: false,
+  body: Readable.from([]),
+} as const
 
 /** Swapped for something else, gone, or not ours to read: left out. */
 const skippable = new Set(['ELOOP', 'ENOTDIR', 'ENOENT', 'EACCES', 'ENXIO', 'EINVAL', 'EAGAIN'])
