@@ -117,7 +117,7 @@ function columnsToRead({ metadata, group, path, messages }: GroupToRead): string
   const there = new Map<string, bigint>()
   for (const { meta_data: column } of group.columns) {
     const name = column?.path_in_schema[0]
-    if (name !== undefined) there.set(name, (there.get(name) ?? 0n) + (column?.total_uncompressed_size ?? 0n))
+    if (name !== undefined) there.set(name, (there.get(name) ?? 0n) + sizeOf(column?.total_uncompressed_size))
   }
   if (!there.has('conversations') && !there.has('trial_name')) {
     const found = metadata.schema.slice(1, 20).map(({ name }) => name)
@@ -183,4 +183,9 @@ function toFacts(row: z.output<typeof factsRow>): TraceFacts {
     step: row.step,
     systemEffect: row.system_effect,
   }
+}
+
+/** A damaged file may have anything in the place of a size. */
+function sizeOf(value: unknown): bigint {
+  return typeof value === 'bigint' ? value : 0n
 }
