@@ -6,7 +6,7 @@ const steps: readonly (readonly [below: number, category: string])[] = [
   [1e7, '1M<n<10M'],
 ]
 
-/** What the Hub calls a dataset of so many rows. */
+/** The Hub's size category for a dataset of this many rows. */
 export function sizeCategory(rows: number): string {
   return steps.find(([below]) => rows < below)?.[1] ?? '10M<n<100M'
 }

@@ -103,7 +103,7 @@ onEachEngine(stateDir, ({ started, makeProvider }) => {
       expect(await run('cd /proc/self/fd; echo [4-9]')).toBe('0 [4-9]\n')
       expect(await run('tr -d "\\000" < /proc/1/cmdline; echo so')).toMatch(/^0 .*so\n$/s)
       expect(hijack).not.toHaveBeenCalled()
-      // Whoever ends it gets another.
+      // A command that kills its shell gets a new one next time.
       expect(await run('kill -9 $PPID; sleep 1')).toBe('137 ')
       expect(await run('echo on')).toBe('0 on\n')
       expect(hijack).toHaveBeenCalled()

@@ -158,7 +158,7 @@ export class Library implements LibraryJobs {
     const known = { stamp, there, index: kept ? before.index : null, state: kept ? before.state : null }
     this.known.set(dir, known)
     if (before && known.index?.complete)
-      // Whoever opens the job hears what is wrong with it.
+      // Opening the job reports what is wrong with it.
       known.index.refresh(0).catch(() => {})
     return known
   }

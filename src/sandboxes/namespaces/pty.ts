@@ -108,11 +108,11 @@ export async function openPtyOf(
   }
 }
 
-/** The near end of a terminal. Its descriptor is closed, and may belong to another file then, when nobody uses its number any more. */
+/** The near end of a terminal. Its descriptor stays open while its number is in use elsewhere, so that the number cannot mean another file. */
 class NearEnd extends ReadStream {
   private readonly uses = new Set<Promise<unknown>>()
 
-  /** What is done elsewhere under the descriptor's number. */
+  /** Keeps the descriptor open until `use`, which knows only its number, is done. */
   async keepOpen(use: Promise<unknown>): Promise<void> {
     this.uses.add(use)
     await use.finally(() => this.uses.delete(use))

@@ -143,7 +143,7 @@ async function askOnce<T>(
 
 const shownChars = 120
 
-/** What a reader of the reason sees of the reply itself: nobody looks up each reply to learn what a model does wrong. */
+/** The beginning of the reply, for the reason: it shows what the model does wrong without opening each reply. */
 function beginningOf(text: string, tries: number): string {
   const said = text.replace(/\s+/g, ' ').trim()
   return said === '' ? '' : `; reply ${tries} of ${tries} begins ${JSON.stringify(said.slice(0, shownChars))}`
