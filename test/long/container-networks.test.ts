@@ -36,7 +36,7 @@ const answer =
 const listen = (box: SandboxLease) => sh(box, `setsid perl -e '${answer}' > /dev/null 2>&1 & sleep 0.3; echo up`)
 /** What answers at each of these addresses. */
 const reach = (addresses: readonly string[]) =>
-  addresses.map((at) => `timeout 2 bash -c "cat < /dev/tcp/${at}/${port}" 2>/dev/null &`).join('\n') + '\nwait'
+  `${addresses.map((at) => `timeout 2 bash -c "cat < /dev/tcp/${at}/${port}" 2>/dev/null &`).join('\n')}\nwait`
 const links = 'tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " " | tr "\\n" " "'
 
 async function addressOf({ engine }: TestEngine, box: SandboxLease): Promise<string> {

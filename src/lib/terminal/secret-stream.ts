@@ -1,10 +1,10 @@
 /** The most terminal codes in a row that may interrupt a secret. */
 const gapItems = 8
-const escape = '\u001b'
+const escapeCharacter = '\u001b'
 /** What a terminal puts between two characters of a text: colors, a wrapped line, the end of a line. */
-const gapItem = new RegExp(` ?\\r|\\n|${escape}\\[[0-9;:?]{0,24}[A-Za-z]`, 'y')
+const gapItem = new RegExp(` ?\\r|\\n|${escapeCharacter}\\[[0-9;:?]{0,24}[A-Za-z]`, 'y')
 /** The beginning of one at the very end of a text. */
-const gapBegun = new RegExp(`(?: |${escape}(?:\\[[0-9;:?]{0,24})?)$`, 'y')
+const gapBegun = new RegExp(`(?: |${escapeCharacter}(?:\\[[0-9;:?]{0,24})?)$`, 'y')
 
 /**
  * Takes secrets out of a terminal's output, which comes in pieces: a secret may be cut anywhere, colored in parts or wrapped at the
