@@ -1,5 +1,10 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { foreignImports } from './focal.ts'
+import { needs } from '../../test/needs.ts'
+import { foreignImports, runner, takeBody } from './focal.ts'
 
 test('what comes with Python is no package, and neither are optional imports or words of a sentence', () => {
   const code = `from __future__ import annotations
@@ -15,4 +20,27 @@ except ImportError:
 `
   expect(foreignImports(code, 'shapes.py')).toEqual([])
   expect(foreignImports(`${code}import numpy as np\nfrom .tools import x\n`, 'shapes.py')).toEqual(['numpy', '.'])
+})
+
+test.each([
+  ['documentation that is not indented', '    """\\\nSorts data,\nstably."""\n'],
+  ['documentation with other marks', "    r'''Sorts\n\ndata: it's \"so\".'''\n"],
+  ['documentation of a line', '    "Sorts data."\n'],
+  ['none', ''],
+])('the whole body is gone, the documentation stays: %s', (_, doc) => {
+  const before = 'x = "it\'s" # a """ mark\n\n\ndef sort(data):\n'
+  const body = '    secret = """\nnot the end\n"""\n    return sorted(data)\n'
+  const after = '\n\ndef other():\n    return 1\n'
+  expect(takeBody(`${before}${doc}${body}${after}`, 'sort')).toBe(
+    `${before}${doc}    raise NotImplementedError\n${after}`,
+  )
+})
+
+test('the test runs also where its file starts all tests when it is loaded', needs('python3'), () => {
+  const dir = mkdtempSync(join(tmpdir(), 'ot-agent-focal-'))
+  const code = 'import unittest\nclass Sums(unittest.TestCase):\n    def test_it(self): pass\nunittest.main()\n'
+  writeFileSync(join(dir, 'test_sums.py'), code)
+  const program = runner('test_sums.py', 'Sums.test_it').replace('/tests/code', dir)
+  const said = execFileSync('python3', ['-I', '-B', '-c', program], { encoding: 'utf8', stdio: 'pipe' })
+  expect(said).toBe('the test has passed\n')
 })

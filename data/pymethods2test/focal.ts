@@ -52,7 +52,9 @@ export function foreignImports(code: string, focalFile: string): string[] {
 /** The code with one function's body gone, its documentation kept; null unless there is exactly one of that name. */
 export function takeBody(code: string, method: string): string | null {
   const lines = code.split('\n')
-  const starts = lines.flatMap((line, i) => (new RegExp(`^\\s*(?:async )?def ${method}\\(`).test(line) ? [i] : []))
+  const inString = linesInStrings(code)
+  const isStart = new RegExp(`^\\s*(?:async )?def ${method}\\(`)
+  const starts = lines.flatMap((line, i) => (!inString.has(i) && isStart.test(line) ? [i] : []))
   const [start] = starts
   if (start === undefined || starts.length > 1) return null
   const margin = (line: string) => line.search(/\S/)
@@ -61,15 +63,28 @@ export function takeBody(code: string, method: string): string | null {
   body++
   const inner = lines.findIndex((line, i) => i >= body && line.trim() !== '')
   if (inner < 0 || margin(lines[inner] ?? '') <= margin(lines[start] ?? '')) return null
-  const isEnd = (line: string) => line.trim() !== '' && margin(line) <= margin(lines[start] ?? '')
-  const after = lines.findIndex((line, i) => i >= body && isEnd(line))
+  const isEnd = (line: string, i: number) =>
+    !inString.has(i) && line.trim() !== '' && margin(line) <= margin(lines[start] ?? '')
+  const after = lines.findIndex((line, i) => i >= body && isEnd(line, i))
   const end = after < 0 ? lines.length : after
-  const kept = /^\s*"""/.test(lines[inner] ?? '')
-    ? lines.findIndex((line, i) => i >= inner && docEnds(line, i === inner)) + 1
-    : body
+  let kept = body
+  if (/^\s*[rRuU]?("|')/.test(lines[inner] ?? '')) for (kept = inner + 1; inString.has(kept); ) kept++
   const pad = ' '.repeat(margin(lines[inner] ?? ''))
   const tail = Array.from({ length: trailing(lines.slice(body, end)) }, () => '')
   return [...lines.slice(0, kept), `${pad}raise NotImplementedError`, ...tail, ...lines.slice(end)].join('\n')
+}
+
+/** The lines, from 0, that begin inside a string of several lines: their margins say nothing of the code. */
+function linesInStrings(code: string): Set<number> {
+  const found = new Set<number>()
+  // Comments and short strings are stepped over: quotation marks in them open nothing.
+  const parts = /#[^\n]*|("""|''')(?:\\[\s\S]|(?!\1)[^\\])*\1|"(?:\\[\s\S]|[^"\\\n])*"|'(?:\\[\s\S]|[^'\\\n])*'|\n/g
+  let line = 0
+  for (const [part] of code.matchAll(parts)) {
+    if (part === '\n') line++
+    else for (const _ of part.matchAll(/\n/g)) found.add(++line)
+  }
+  return found
 }
 
 function trailing(lines: readonly string[]): number {
@@ -77,17 +92,13 @@ function trailing(lines: readonly string[]): number {
   return lines.length - 1 - last
 }
 
-function docEnds(line: string, isFirst: boolean): boolean {
-  const marks = line.split('"""').length - 1
-  return isFirst ? marks >= 2 : marks >= 1
-}
-
-/** Python's own modules are loaded before anything of the agent's can stand in for them. */
+/** Python's own modules are loaded before anything of the agent's can stand in for them. Some test files start all their tests when they are loaded. */
 export function runner(testFile: string, test: string): string {
   return `import sys
 import unittest
 
 sys.path[:0] = ["/app", "/tests/code"]
+unittest.main = lambda *args, **kwargs: None
 suite = unittest.defaultTestLoader.loadTestsFromName("${testFile.replace(/\.py$/, '')}.${test}")
 result = unittest.TextTestRunner(verbosity=2).run(suite)
 if result.wasSuccessful() and result.testsRun > 0 and not result.skipped:

@@ -25,7 +25,7 @@ export default () =>
     new Command()
       .description(
         'Proves that tasks are sound: lints, the environment starts, the oracle scores 1 each time, doing nothing scores less, and forging the reward does not pay.\n' +
-          'The solution must run without complaint and leave what the instruction asks for, and shallow solutions, such as an empty file, must not score 1.\n' +
+          'The solution must run without complaint and leave what the instruction asks for, and shallow solutions, such as an empty file or a function that returns nothing, must not score 1.\n' +
           'Ends with exit code 3 when a task is rejected, or when something could not be found out.',
       )
       .argument('<path>', 'a task, or a folder of tasks')

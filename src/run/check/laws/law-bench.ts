@@ -18,6 +18,7 @@ import {
   shallowScript,
   watchScript,
 } from './law-scripts.ts'
+import { findStubsScript, mayAskForBodies, type Stub, shallowBodies, stubsAskedFor } from './shallow-bodies.ts'
 import { type ShallowSolution, shallowSolutions } from './shallow-solutions.ts'
 
 /** What was seen of a task in the one sandbox that the laws share. */
@@ -97,14 +98,16 @@ async function tryShallow(
   const targets = of('absent', 'nowhere').filter((path) => isUnder(path, lease.workdir) || kinds.get(path) === 'absent')
   const named = of('file')
   const inputs = named.length > 0 ? named : files
-  const solutions = shallowSolutions({ instruction: task.instruction, targets, inputs })
+  const stubs = await findStubs(task, lease, signal)
+  const solutions = [...shallowBodies(stubs), ...shallowSolutions({ instruction: task.instruction, targets, inputs })]
   if (solutions.length === 0) return { paid: [], tried: 0 }
   await lease.freeze({ scratch: true })
   await upload(lease, testsDir(task.dir), `${sandboxPaths.tests}/test.sh`, signal)
   const { user, env } = task.verifier
   const options = { env: resolveEnv(env, hostEnv), ...(user !== undefined && { user }), signal }
   const limitSec = Math.min(testsSec, task.verifier.timeoutSec)
-  const lines = await script(lease, shallowScript(solutions, targets, limitSec), {
+  const kept = [...new Set(stubs.map(({ path }) => path))]
+  const lines = await script(lease, shallowScript({ solutions, targets, kept, limitSec }), {
     ...options,
     timeoutSec: limitSec * (solutions.length + 1),
   })
@@ -115,6 +118,11 @@ async function tryShallow(
     return solution && kind !== '' && pays(kind === 'txt' ? 'txt' : 'json', decode(encoded)) ? [solution] : []
   })
   return { paid, tried: lines.filter((line) => /^\d+ /.test(line)).length }
+}
+
+async function findStubs({ instruction }: Task, lease: SandboxLease, signal: AbortSignal): Promise<Stub[]> {
+  if (!mayAskForBodies(instruction)) return []
+  return stubsAskedFor(await script(lease, findStubsScript, { timeoutSec: lookSec, signal }), instruction)
 }
 
 async function readMade(

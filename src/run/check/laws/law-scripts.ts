@@ -51,28 +51,36 @@ const slowCpuSec = 2
 const slowSec = 15
 const triesOfSlow = 3
 
-/** Tries shallow solutions one after the other, with the tests that are in place, and removes what each made. */
-export function shallowScript(
-  solutions: readonly ShallowSolution[],
-  targets: readonly string[],
-  limitSec: number,
-): string {
+interface Tries {
+  readonly solutions: readonly ShallowSolution[]
+  /** Files that solutions make. */
+  readonly targets: readonly string[]
+  /** Files that are there and that solutions change. */
+  readonly kept: readonly string[]
+  readonly limitSec: number
+}
+
+/** Tries shallow solutions one after the other, with the tests that are in place, and takes back what each did. */
+export function shallowScript({ solutions, targets, kept, limitSec }: Tries): string {
   const tries = solutions.map(
     ({ script }, nth) => `solve() {\n${script}\n}\n( solve ) > /dev/null 2>&1 < /dev/null\ntry ${nth}`,
   )
   return `${scoreFunction(limitSec)}
 targets=(${targets.map(shellQuote).join(' ')})
+kept=(${kept.map(shellQuote).join(' ')})
+for nth in "\${!kept[@]}"; do cp -p -- "\${kept[nth]}" "/tmp/law-kept-$nth"; done
 most=${solutions.length}
 # Hundredths of a second of the processor that finished children used.
 count_cpu() { local stat=(); read -ra stat < /proc/$$/stat; cpu=$((stat[15] + stat[16])); }
 try() {
   [ "$1" -lt "$most" ] || exit 0
-  local begin=$SECONDS cpu before
+  local begin=$SECONDS cpu before nth
   count_cpu; before=$cpu
   score "$1"
   count_cpu
   [ $((SECONDS - begin)) -le ${slowSec} ] && [ $((cpu - before)) -le ${slowCpuSec * 100} ] || most=${triesOfSlow}
   rm -rf -- "\${targets[@]}"
+  for nth in "\${!kept[@]}"; do cp -p -- "/tmp/law-kept-$nth" "\${kept[nth]}"; done
 }
 ${tries.join('\n')}
 `
