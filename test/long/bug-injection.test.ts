@@ -25,7 +25,7 @@ withSandboxes('bugs in a package of the npm registry', () => {
     timeout: 1_800_000,
     ...skip,
   }, async () => {
-    const options = { root: scratch, tasks: 40, attempts: 40, pipeline: 'npm' }
+    const options = { root: scratch, tasks: 24, attempts: 24, pipeline: 'npm' }
     const stage = bugInjection.make(bugInjection.options.parse(options), { env: {}, stateDir: '/nonexistent' })
     const workDir = join(scratch, 'work')
     const row: RawRow = {

@@ -58,7 +58,7 @@ import { type ForeignParser, hunt } from './fuzz.ts'
 
 /** New inputs for every commit; a failure names the seed, and `OT_AGENT_FUZZ_SEED=N` repeats it (`random` tries new ones). */
 const seed = seedOf(process.env.OT_AGENT_FUZZ_SEED)
-const milliseconds = Number(process.env.OT_AGENT_FUZZ_MS ?? 2000)
+const milliseconds = Number(process.env.OT_AGENT_FUZZ_MS ?? 1000)
 const scratch = await mkdtemp(join(tmpdir(), 'ot-agent-fuzz-'))
 afterAll(() => removeTree(scratch))
 
