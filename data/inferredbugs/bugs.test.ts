@@ -95,3 +95,25 @@ test('a report about something that the method does not have is left out', async
   const qualifier = 'pointer `request` last assigned on line 2 could be null and is dereferenced at line 3.'
   expect(await make({ qualifier })).toMatchObject({ drop: 'fix-elsewhere' })
 })
+
+test.each([
+  ['build/Dockerfile', 'Dockerfile'],
+  ['docker-compose.yaml', 'docker-compose.yaml'],
+  ['src\\\\Äß it.java', '___it.java'],
+])('the file of a row replaces none of the task, and its name is a plain one: %s', async (file, name) => {
+  const made = await make({ file })
+  if (!made || 'drop' in made || Array.isArray(made)) throw new Error('expected a task')
+  const { files = {} } = made as { files?: Record<string, { data: unknown }> }
+  expect(Object.keys(files).filter((path) => path.startsWith('environment/'))).toEqual([
+    'environment/Dockerfile',
+    `environment/files/${name}`,
+  ])
+  expect(files['environment/Dockerfile']?.data).toContain(`COPY files/${name} /app/${name}\n`)
+})
+
+test.each(['src/', 'src/..', 'a/answer.txt'])(
+  'a file without a name, or with that of the answer, is left out: %s',
+  async (file) => {
+    expect(await make({ file })).toMatchObject({ drop: 'odd-name' })
+  },
+)

@@ -68,10 +68,14 @@ export default definePipeline({
       return { drop: 'no-fix', detail: `the change holds nothing that fixes ${kind}`, id }
     if (kind !== 'RESOURCE_LEAK' && mayLeak(fix.before))
       return { drop: 'another-bug', detail: 'the method also opens something that it does not close', id }
-    const name = bug.file.replace(/^.*\//, '').replace(/[^\w.-]/g, '_')
+    const name = bug.file.replace(/^.*[\\/]/, '').replace(/[^\w.-]/g, '_')
+    if (!/\w/.test(name) || name === answerName)
+      return { drop: 'odd-name', detail: `the file is called ${bug.file}`, id }
     return options.ask === 'find' ? finding(bug, kind, fix, name) : fixing(bug, kind, name, options.passAt)
   },
 })
+
+const answerName = 'answer.txt'
 
 /** A method with a bug, where it is in its file, and the lines that its fix changes. Without records of methods it is the whole file. */
 interface Fix {
@@ -102,13 +106,13 @@ function finding(bug: BugRecord, kind: string, { before, method, lines }: Fix, n
   return {
     instruction: `A static analyzer reports a bug in \`/app/${name}\`${where}. Read the code and find the bug.
 
-Write one line to \`/app/answer.txt\`: the kind of bug, a space, and the number of the line where it occurs, for example \`${kinds[0]} ${last + 100}\`. The kinds are ${kinds.map((each) => `\`${each}\``).join(', ')}. Where the value or the resource comes from, where it goes wrong, and what a fix has to change all count as the line.
+Write one line to \`/app/${answerName}\`: the kind of bug, a space, and the number of the line where it occurs, for example \`${kinds[0]} ${last + 100}\`. The kinds are ${kinds.map((each) => `\`${each}\``).join(', ')}. Where the value or the resource comes from, where it goes wrong, and what a fix has to change all count as the line.
 `,
     files: {
       ...environment(name, bug.file_before),
       'tests/test.sh': { data: testScript(kind), executable: true },
       'tests/lines.txt': { data: accepted.map((number) => `${number}\n`).join('') },
-      'solution/solve.sh': { data: `#!/bin/sh\necho '${kind} ${bug.line}' > /app/answer.txt\n`, executable: true },
+      'solution/solve.sh': { data: `#!/bin/sh\necho '${kind} ${bug.line}' > /app/${answerName}\n`, executable: true },
       'solution/after.txt': { data: bug.file_after },
     },
   }
@@ -167,7 +171,8 @@ function unlessSame(name: string): string {
 
 function environment(name: string, text: string): NewDraft['files'] {
   return {
-    'environment/Dockerfile': { data: `FROM debian:12-slim\n\nWORKDIR /app\nCOPY ${name} /app/${name}\n` },
-    [`environment/${name}`]: { data: text },
+    'environment/Dockerfile': { data: `FROM debian:12-slim\n\nWORKDIR /app\nCOPY files/${name} /app/${name}\n` },
+    // In a folder of its own: it may be called Dockerfile, or as anything else that means something beside it.
+    [`environment/files/${name}`]: { data: text },
   }
 }
