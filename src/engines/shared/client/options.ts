@@ -36,7 +36,9 @@ export const serverOptions = {
   request_params: z
     .record(z.string(), z.unknown())
     .default({})
-    .describe('sent with every request unless it says otherwise'),
+    .describe(
+      'sent with every request unless it says otherwise; {"max_tokens": 4000} ends the replies of a model that repeats itself',
+    ),
   headers: z.record(z.string(), z.string()).default({}),
   stream: z.boolean().default(false).describe('stream replies even when the caller needs only the whole reply'),
   request_timeout_sec: z.number().positive().default(1800).describe('for one request, from sending to its last byte'),

@@ -83,6 +83,19 @@ describe('ask', () => {
     expect(await ask({ prompt: 'x' }, await place(clientThat(answer)))).toMatchObject({ drop })
   })
 
+  test('a reply that was cut off is not used, and the reason names the limit', async () => {
+    const cut = () => clientThat(replies('7 7 7', { finish: 'length' }))
+    const limited = cut()
+    expect(await ask({ prompt: 'x', maxOutputTokens: 3 }, await place(limited))).toEqual({
+      drop: 'reply-cut',
+      detail: 'the reply was cut off after 5 characters, at maxOutputTokens, 3; it ends "7 7 7"',
+    })
+    expect(limited.asked[0]?.maxOutputTokens).toBe(3)
+    const open = cut()
+    expect(await ask({ prompt: 'x' }, await place(open))).toMatchObject({ detail: /limit of request_params or of the/ })
+    expect(open.asked[0]).not.toHaveProperty('maxOutputTokens')
+  })
+
   test('a spent budget is no fault of the row, and nothing is kept of it', async () => {
     const model = clientThat(() => ({ kind: 'budget-exceeded', budget: '1 USD' }), replies('paid'))
     const at = await place(model)

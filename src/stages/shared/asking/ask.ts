@@ -126,7 +126,7 @@ async function askOnce<T>(
     const { text, finish, costUsd: cost } = replied
     costUsd = cost === null ? costUsd : (costUsd ?? 0) + cost
     if (finish === 'length')
-      return { drop: 'reply-cut', detail: `the reply was cut off after ${text.length} characters${endOf(text)}` }
+      return { drop: 'reply-cut', detail: `the reply was ${cutOff(text, request)}${endOf(text)}` }
     if (finish === 'content-filter')
       return { drop: 'reply-filtered', detail: 'the server’s filter held the reply back' }
     try {
@@ -147,6 +147,15 @@ const shownChars = 120
 function beginningOf(text: string, tries: number): string {
   const said = text.replace(/\s+/g, ' ').trim()
   return said === '' ? '' : `; reply ${tries} of ${tries} begins ${JSON.stringify(said.slice(0, shownChars))}`
+}
+
+/** Where a reply was cut off, and by which limit. */
+export function cutOff(text: string, { maxOutputTokens }: ModelRequest): string {
+  const limit =
+    maxOutputTokens === undefined
+      ? 'at the limit of request_params or of the server'
+      : `at maxOutputTokens, ${maxOutputTokens}`
+  return `cut off after ${text.length} characters, ${limit}`
 }
 
 /** A model that repeats itself shows it at the end. */

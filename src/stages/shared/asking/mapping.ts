@@ -15,7 +15,14 @@ export const askOptions = {
   model: modelSettings.optional(),
   system: z.string().optional(),
   temperature: z.number().min(0).optional(),
-  maxOutputTokens: z.number().int().positive().optional(),
+  maxOutputTokens: z
+    .number()
+    .int()
+    .positive()
+    .optional()
+    .describe(
+      'longest reply; a longer one is cut off and its row dropped. No default: thoughts count too, and servers refuse a limit above what their context has left. Set it for small models, which may repeat themselves',
+    ),
   /** Replies of the wrong form are asked for so often in all. */
   tries: z.number().int().min(1).default(3),
   concurrency: z.number().int().min(1).default(8),

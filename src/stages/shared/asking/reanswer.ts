@@ -3,7 +3,7 @@ import type { Dropped } from '../../../core/stage.ts'
 import { parseJson } from '../../../lib/parse-json.ts'
 import { ownReplies, upTo } from '../rollout-text/own-replies.ts'
 import type { RecipeTrace } from '../rollout-text/trace-row.ts'
-import { type AskAt, booked } from './ask.ts'
+import { type AskAt, booked, cutOff } from './ask.ts'
 import type { Spending } from './spending.ts'
 
 /** Which reply of a row a model gives again. */
@@ -32,7 +32,7 @@ export async function answerAt(
   if (replied === 'context-exceeded')
     return { drop: 'context-exceeded', detail: 'the conversation is too long for the model', id }
   const { text, finish, reasoning, toolCalls } = replied
-  if (finish === 'length') return { drop: 'reply-cut', detail: `cut off after ${text.length} characters`, id }
+  if (finish === 'length') return { drop: 'reply-cut', detail: cutOff(text, request), id }
   if (finish === 'content-filter') return { drop: 'reply-filtered', detail: 'held back by the server', id }
   if (text === '' && toolCalls.length === 0) return { drop: 'empty-reply', detail: 'the model said nothing', id }
   const cut = upTo(row, message)
