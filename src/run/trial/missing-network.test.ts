@@ -64,3 +64,7 @@ test('what the tests printed is not read through a link', async () => {
   await symlink(join(dir, 'elsewhere.txt'), join(verifier, 'test-stdout.txt'))
   expect(await missingHost(verifier, [])).toBe(null)
 })
+
+test('a line of nothing but spaces is looked through in one go, however long it is', async () => {
+  expect(await hostIn(' '.repeat(4_000_000))).toBe(null)
+})

@@ -11,7 +11,7 @@ const complaints = [
   /^curl: \((?:6|7)\) (?:Could not resolve host: ([\w.-]+)|Failed to connect to ([\w.-]+) port)/m,
   /^wget: (?:unable to resolve host address|bad address) ['‘"]([\w.-]+)/m,
   /^fatal: unable to access '[^']*': (?:Could not resolve host: ([\w.-]+)|Failed to connect to ([\w.-]+) port)/m,
-  /^ *(?:Err:\d+ |[EW]: Failed to fetch )?.*(?:Temporary failure resolving|Could not resolve) '([\w.-]+)'/m,
+  /^.*(?:Temporary failure resolving|Could not resolve) '([\w.-]+)'/m,
   /^.*HTTPS?ConnectionPool\(host='([\w.-]+)', port=\d+\): Max retries exceeded/m,
   /^ *(?:error|× ).*Failed to fetch:? `https?:\/\/([\w.-]+)/m,
   /^npm (?:error|ERR!) .*(?:getaddrinfo \w+|connect \w+) ([\w.-]+)/m,
