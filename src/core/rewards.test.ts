@@ -9,6 +9,7 @@ describe('what a verifier wrote', () => {
     [' 0.5\n', { reward: 0.5 }],
     ['-1e-3', { reward: -0.001 }],
     ['.25', { reward: 0.25 }],
+    ['2.', { reward: 2 }],
   ])('reward.txt %j is read', (text, rewards) => {
     expect(parseRewards(files(text, null), 'txt')).toEqual(rewards)
   })
@@ -42,4 +43,8 @@ describe('what a verifier wrote', () => {
       expect.objectContaining({ boundary: 'verifier', code, retryable: false }),
     )
   })
+})
+
+test('digits without end are refused at once', () => {
+  expect(() => parseRewards(files(`${'0'.repeat(1024 * 1024)}x`, null), 'txt')).toThrow('expected a finite number')
 })

@@ -27,7 +27,7 @@ export function parseRewards(files: RewardFiles, precedence: RewardPrecedence): 
 function parseRewardText(text: string): Rewards {
   const trimmed = text.trim()
   if (trimmed === '') throw fail('RewardFileEmptyError', '/logs/verifier/reward.txt is empty')
-  const value = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(trimmed) ? Number(trimmed) : Number.NaN
+  const value = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(trimmed) ? Number(trimmed) : Number.NaN
   if (!Number.isFinite(value)) throw unreadable('reward.txt', 'a finite number', trimmed)
   return { reward: value }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isSystemFile, type SystemChange } from './system-files.ts'
+import { isBytecode, isSystemFile, type SystemChange } from './system-files.ts'
 
 /** An image with a few programs and libraries, whose PATH has a directory of its own. */
 const image = new Set([
@@ -8,6 +8,17 @@ const image = new Set([
   '/usr/bin/git',
   '/usr/sbin/nginx',
   '/usr/lib/x86_64-linux-gnu/libc.so.6',
+  '/usr/lib/x86_64-linux-gnu/libm.a',
+  '/usr/lib/x86_64-linux-gnu/perl-base/strict.pm',
+  '/usr/include/assert.h',
+  '/usr/lib/python3.11/argparse.py',
+  '/usr/lib/python3.11/json/scanner.py',
+  '/usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-gnu.so',
+  '/usr/lib/python3/dist-packages/pytest',
+  '/usr/lib/python3/dist-packages/pytest/__init__.py',
+  '/usr/lib/python3/dist-packages/six.py',
+  '/usr/lib/python3/dist-packages/google',
+  '/usr/local/lib/python3.12/site-packages/attr.py',
 ])
 const texts: Readonly<Record<string, string>> = {
   '/usr/lib/python3/dist-packages/evil-1.dist-info/entry_points.txt': '[pytest11]\nevil = evil\n',
@@ -15,6 +26,10 @@ const texts: Readonly<Record<string, string>> = {
   '/app/.git/config': '[core]\n\tbare = false\n[user]\n\tname = a\n',
   '/srv/.git/config': '[core]\n\thooksPath = /tmp/hooks\n',
   '/opt/x/.git/config': '[core]\n\tfsmonitor = /tmp/run\n',
+  '/opt/y/.git/config': '[core] hooksPath = /tmp/hooks\n',
+  '/opt/z/.git/config': '[diff]\n\texternal = /tmp/run\n',
+  '/root/.config/go/env': 'GOPROXY=direct\nGOFLAGS=-toolexec=/tmp/run\n',
+  '/home/ada/.config/go/env': 'GOPROXY=direct\n',
 }
 const view = {
   path: ['/opt/venv/bin', '/usr/local/bin', '/usr/bin/'],
@@ -48,6 +63,8 @@ const system: Readonly<Record<SystemChange['change'], readonly string[]>> = {
     '/app/tests/conftest.py',
     '/app/.git/hooks/pre-commit',
     '/srv/.git/config',
+    '/var/lib/dpkg/info/libc-bin.postinst',
+    '/usr/lib/python3.11/__pycache__/argparse.cpython-311.pyc',
   ],
   removed: ['/usr/bin/python3', '/usr/lib/python3.11', '/etc/bash.bashrc', '/home/ada/.profile', '/opt/venv/bin/pip'],
   added: [
@@ -87,6 +104,34 @@ const system: Readonly<Record<SystemChange['change'], readonly string[]>> = {
     '/srv/repo.git/hooks/update',
     '/srv/.git/config',
     '/opt/x/.git/config',
+    '/opt/y/.git/config',
+    '/opt/z/.git/config',
+    '/etc/ld-musl-x86_64.path',
+    '/etc/apt/apt.conf.d/99evil',
+    '/etc/dpkg/dpkg.cfg.d/evil',
+    '/etc/uv/uv.toml',
+    '/root/.config/uv/uv.toml',
+    '/root/.config/curlrc',
+    '/root/.config/go/env',
+    '/home/ada/.gradle/init.gradle',
+    '/home/ada/.gradle/init.d/evil.gradle',
+    '/root/.sqliterc',
+    '/usr/local/include/assert.h',
+    '/usr/local/lib/libm.a',
+    '/usr/local/share/perl/5.36.0/strict.pm',
+    '/usr/lib/python311.zip',
+    '/usr/lib/python3.11/argparse/__init__.py',
+    '/usr/lib/python3.11/argparse.cpython-311-x86_64-linux-gnu.so',
+    '/usr/lib/python3.11/__pycache__/argparse.cpython-311.pyc',
+    '/usr/lib/python3.11/json/scanner/__init__.py',
+    '/usr/lib/python3.11/_json.py',
+    '/usr/lib/python3.11/six.py',
+    '/usr/lib/python3/dist-packages/six/__init__.py',
+    '/usr/local/lib/python3.11/dist-packages/pytest/__init__.py',
+    '/usr/local/lib/python3.11/dist-packages/six.py',
+    '/root/.local/lib/python3.11/site-packages/pytest.py',
+    '/root/.local/lib/python3.12/site-packages/attr/__init__.py',
+    '/usr/local/lib/python3.12/site-packages/attr/__init__.py',
   ],
 }
 
@@ -120,6 +165,17 @@ const ordinary: typeof system = {
     '/root/.config/htop/htoprc',
     '/home/ada/notes',
     '/opt/tool/bin/cat',
+    '/home/ada/.config/go/env',
+    '/var/lib/dpkg/info/htop.postinst',
+    '/usr/local/include/mine.h',
+    '/usr/local/lib/libmine.a',
+    '/usr/local/share/perl/5.36.0/Mine.pm',
+    '/usr/local/lib/python3.12/site-packages/argparse.py',
+    '/usr/local/lib/python3.12/site-packages/pytest/__init__.py',
+    '/opt/venv/lib/python3.11/site-packages/six.py',
+    '/usr/local/lib/python3.11/dist-packages/google/cloud/__init__.py',
+    '/usr/local/lib/python3.11/dist-packages/flask/__pycache__/app.cpython-311.pyc',
+    '/app/__pycache__/main.cpython-311.pyc',
   ],
 }
 
@@ -132,3 +188,18 @@ test.each(
 )('%s, %s, is %s', async (path, change, expected) => {
   expect((await isSystemFile({ path, change }, view)) ? 'a system file' : 'ordinary').toBe(expected)
 })
+
+test('bytecode that Python keeps is told from other files', () => {
+  expect(isBytecode('/usr/lib/python3.11/__pycache__/argparse.cpython-311.pyc')).toBe(true)
+  expect(isBytecode('/usr/lib/python3.11/argparse.pyc')).toBe(false)
+})
+
+test.each(['/app/.git/config', '/root/.config/go/env', '/usr/lib/python3/dist-packages/a.dist-info/entry_points.txt'])(
+  '%s full of empty lines is read in one go',
+  async (path) => {
+    for (const text of ['\n', '\r', ' ', ']'])
+      expect(
+        await isSystemFile({ path, change: 'added' }, { ...view, changedText: () => text.repeat(64 * 1024) }),
+      ).toBe(false)
+  },
+)

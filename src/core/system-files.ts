@@ -42,20 +42,31 @@ export async function isSystemFile(change: SystemChange, view: SystemView): Prom
   return false
 }
 
+/**
+ * Whether a file is only what Python made of a source. It is never part of a solution, so that tests need not run again without it;
+ * but Python believes what it says, so that it is put back like any other.
+ */
+export function isBytecode(path: string): boolean {
+  return bytecode.test(path)
+}
+
 /** The rule for a change, by its path alone; `path` holds the directories of the image's PATH. */
 export function ruleFor({ path, change }: SystemChange, searchPath: readonly string[]): Rule {
   if (startup.test(path) || isHomeStartup(path) || isGitHook(path)) return 'system'
   if (gitConfig.test(path)) return change === 'removed' ? 'ordinary' : { says: gitPrograms }
+  if (goSettings.test(path)) return change === 'removed' ? 'ordinary' : { says: goPrograms }
   const programs = new Set([...programDirs, ...searchPath.filter((dir) => /^\/./.test(dir)).map(withoutSlash)])
   const [dir, name] = split(path)
   if (change !== 'added') {
     const inImage = parts.test(path) || packages.test(path) || programs.has(dir) || isOnTheWay(path, programs)
-    return inImage ? 'system' : 'ordinary'
+    return inImage || packageScripts.test(path) ? 'system' : 'ordinary'
   }
-  if (entryPoints.test(path)) return { says: /^\s*\[pytest11\]/m }
+  if (entryPoints.test(path)) return { says: /^[ \t]*\[pytest11\]/m }
   if (programs.has(dir)) return { shadows: [...programs].filter((it) => it !== dir).map((it) => `${it}/${name}`) }
-  if (/^lib.*\.so(\.|$)|^ld-.*\.so/.test(name) && libraries.test(path))
+  if (/^lib.*\.(?:so(\.|$)|a$)|^ld-.*\.so/.test(name) && libraries.test(path))
     return { shadows: libraryDirs.map((it) => `${it}/${name}`).filter((it) => it !== path) }
+  const shadows = [...shadowedModules(path), ...shadowedHeaders(path)]
+  if (shadows.length > 0) return { shadows }
   // A link to elsewhere in the place of a directory that was missing.
   return isOnTheWay(path, programs) || pythonDir.test(path) ? 'system' : 'ordinary'
 }
@@ -67,6 +78,11 @@ const parts =
 /** Packages and standard libraries of an interpreter, wherever it is installed. */
 const packages = /\/(?:site|dist)-packages(?:\/|$)|\/lib(?:64)?\/python\d[\d.]*(?:\/|$)/
 const pythonDir = /\/(?:python\d[\d.]*|(?:site|dist)-packages)$/
+
+const bytecode = /\/__pycache__\/[^/]+\.pyc$/
+
+/** What dpkg runs by itself, also when another package is installed. */
+const packageScripts = /^\/var\/lib\/dpkg\/info\/[^/]+\.(?:pre|post)(?:inst|rm)$/
 
 /** Where new libraries are found by programs that are there already. */
 const libraries = /^\/(?:usr\/(?:local\/)?)?lib(?:32|64|x32)?\//
@@ -81,7 +97,7 @@ const programDirs = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin
 const startup = new RegExp(
   [
     // The dynamic loader and name services.
-    '^/etc/(?:ld\\.so\\.[^/]+(?:/.*)?|ld-nix\\.so\\.preload|suid-debug|nsswitch\\.conf)$',
+    '^/etc/(?:ld\\.so\\.[^/]+(?:/.*)?|ld-nix\\.so\\.preload|ld-musl-[^/]+\\.path|suid-debug|nsswitch\\.conf)$',
     // A service that nsswitch.conf names and the image lacks is looked for all the same, by every program that asks for a user.
     '/libnss_[^/]+\\.so(?:\\.|$)',
     '/glibc-hwcaps(?:/|$)|^/(?:usr/)?lib(?:/[^/]+)?/gconv/gconv-modules(?:\\.|$)',
@@ -91,8 +107,9 @@ const startup = new RegExp(
     // Apptainer runs these at each start and before each command.
     '^/\\.singularity\\.d(?:/|$)',
     // Interpreters, package managers, git.
-    '^/etc/(?:python[^/]*|perl|gitconfig|pip\\.conf|xdg/(?:pip|git)|npmrc|npm|wgetrc)(?:/|$)|^/usr/(?:local/)?etc/(?:npmrc|gitconfig)$',
+    '^/etc/(?:python[^/]*|perl|gitconfig|pip\\.conf|uv|xdg/(?:pip|git|uv)|npmrc|npm|wgetrc)(?:/|$)|^/usr/(?:local/)?etc/(?:npmrc|gitconfig)$',
     '/(?:site|user)customize(?:\\.py|/__init__\\.py|\\.[^/]*\\.so|\\.pyc)?$|/(?:site|dist)-packages/[^/]+\\.(?:pth|egg-link|start)$',
+    '^/etc/(?:apt/apt\\.conf|dpkg/dpkg\\.cfg)(?:\\.d/.*)?$|/lib(?:64)?/python\\d+\\.zip$',
     '/sitecustomize\\.pl$|/pyvenv\\.cfg$|^/usr/share/git-core/templates/',
     // pytest, wherever it is started.
     '/conftest\\.py$|/\\.?pytest\\.(?:ini|toml)$|^/(?:tox\\.ini|setup\\.cfg|setup\\.py|pyproject\\.toml)$',
@@ -101,13 +118,13 @@ const startup = new RegExp(
 const entryPoints = /\.(?:dist|egg)-info\/entry_points\.txt$/
 
 const homeFiles = new Set(
-  '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .inputrc .zshrc .zshenv .zprofile .zlogin .kshrc .mkshrc .cshrc .tcshrc .login .pam_environment .gitconfig .npmrc .yarnrc .pypirc .pydistutils.cfg .pythonrc .pythonrc.py .pdbrc .perldb .curlrc .wgetrc .gdbinit .irbrc .Rprofile .Renviron .condarc'.split(
+  '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .inputrc .zshrc .zshenv .zprofile .zlogin .kshrc .mkshrc .cshrc .tcshrc .login .pam_environment .gitconfig .npmrc .yarnrc .pypirc .pydistutils.cfg .pythonrc .pythonrc.py .pdbrc .perldb .curlrc .wgetrc .gdbinit .irbrc .Rprofile .Renviron .condarc .sqliterc .psqlrc .jq .rspec .gemrc'.split(
     ' ',
   ),
 )
 /** Below a home directory: the files, and links in the place of directories on the way to them. */
 const homePlaces =
-  /^(?:\.config(?:\/(?:git|pip|fish|environment\.d|npm)(?:\/.*)?)?|\.pip(?:\/.*)?|\.ssh(?:\/(?:config|rc))?|\.cargo(?:\/(?:config(?:\.toml)?|env))?|\.local(?:\/(?:lib|bin|bin\/env))?|\.local\/lib\/python[^/]*(?:\/site-packages)?)$/
+  /^(?:\.config(?:\/curlrc|\/(?:git|pip|uv|fish|environment\.d|npm)(?:\/.*)?)?|\.gradle(?:\/init\.(?:d(?:\/.*)?|gradle(?:\.kts)?))?|\.pip(?:\/.*)?|\.ssh(?:\/(?:config|rc))?|\.cargo(?:\/(?:config(?:\.toml)?|env))?|\.local(?:\/(?:lib|bin|bin\/env))?|\.local\/lib\/python[^/]*(?:\/site-packages)?)$/
 
 function isHomeStartup(path: string): boolean {
   const below = /^\/(?:root|home\/[^/]+)\/(.+)$/.exec(path)?.[1]
@@ -120,7 +137,72 @@ function isGitHook(path: string): boolean {
 }
 const gitConfig = /\.git\/(?:modules\/.+\/)?config(?:\.worktree)?$/
 const gitPrograms =
-  /^\s*(?:hookspath|fsmonitor|sshcommand|editor|pager|askpass|path|textconv|clean|smudge|process)\s*=/im
+  /(?:^|\])[ \t]*(?:hookspath|fsmonitor|sshcommand|gitproxy|editor|pager|askpass|path|textconv|external|program|packobjectshook|clean|smudge|process)\s*=/im
+
+/** What `go env -w` writes: some of it names programs that are run. */
+const goSettings = /^\/(?:root|home\/[^/]+)\/\.config\/go\/env$/
+const goPrograms = /^[ \t]*(?:GOFLAGS|GOROOT|GOTOOLDIR|GOTOOLCHAIN|CC|CXX|FC|AR|PKG_CONFIG|GO_EXTLINK_ENABLED)\s*=/m
+
+/** A place where Python looks for modules, and what is in it. */
+const modulePlace =
+  /^(?<lib>.*\/lib(?:64)?)\/python(?<version>\d[\d.]*)\/(?:(?<below>lib-dynload|site-packages|dist-packages)\/)?(?<rest>.+)$/
+
+/**
+ * Modules that a new file takes the place of if the image has one of them: of two in one directory a package comes before a library and
+ * that before a source; and some directories come before others. Bytecode takes the place of its source.
+ */
+function shadowedModules(path: string): string[] {
+  const { lib = '', version = '', below, rest = '' } = modulePlace.exec(path)?.groups ?? {}
+  if (rest === '') return path.endsWith('.pm') ? shadowedPerl(path) : []
+  const [dir, file] = split(path)
+  if (bytecode.test(path)) return [`${split(dir)[0]}/${file.replace(/\..*$/, '')}.py`]
+  const [, stem = '', kind = ''] = /^([^.]+)\.(?:[^/]*\.)?(py|pyc|so)$/.exec(file) ?? []
+  if (stem === '') return []
+  const libraries = libraryEndings(version)
+  const beside = kind === 'so' ? [`${dir}/${stem}.py`] : []
+  const isPackage = stem === '__init__'
+  const module = isPackage ? dir : `${dir}/${stem}`
+  if (isPackage) beside.push(...['.py', ...libraries].map((ending) => `${module}${ending}`))
+  const isTop = !rest.replace(/\/?__init__\.[^/]*$/, '').includes('/')
+  const name = split(module)[1]
+  const later = isTop ? laterPlaces(lib, version, below) : []
+  return [...beside, ...later.flatMap((place) => ['', '.py', ...libraries].map((end) => `${place}/${name}${end}`))]
+}
+
+function libraryEndings(version: string): string[] {
+  const tag = version.replaceAll('.', '')
+  const machines = ['x86_64', 'aarch64'].flatMap((machine) => [`${machine}-linux-gnu`, `${machine}-linux-musl`])
+  return [...machines.map((machine) => `.cpython-${tag}-${machine}.so`), '.abi3.so', '.so']
+}
+
+/** Where Python looks after a place: Debian's own packages come last, and those of a user before those of all. */
+function laterPlaces(lib: string, version: string, below: string | undefined): string[] {
+  const own = `${lib}/python${version}`
+  const debian = ['/usr/local/lib', '/usr/lib'].map((each) => `${each}/python${version}/dist-packages`)
+  const all = [...debian, '/usr/lib/python3/dist-packages']
+  if (below === 'dist-packages') return all.filter((place) => place !== `${own}/${below}` && lib !== '/usr/lib')
+  if (below === 'site-packages')
+    return /\/\.local\/lib$/.test(lib) ? [`/usr/local/lib/python${version}/site-packages`, ...all] : []
+  const inside = ['site-packages', 'dist-packages'].map((each) => `${own}/${each}`)
+  const dynamic = below === undefined ? [`${own}/lib-dynload`] : []
+  return [...new Set([...dynamic, ...inside, ...(lib === '/usr/lib' ? all : [])])]
+}
+
+/** The same for Perl, which looks into these places before its own. */
+function shadowedPerl(path: string): string[] {
+  const place = /^\/usr\/(?:local\/(?:share|lib\/[^/]+)\/perl\/[\d.]+|lib\/[^/]+\/perl5\/[\d.]+|share\/perl5)\/(.+)$/
+  const name = place.exec(path)?.[1]
+  if (name === undefined) return []
+  const machines = ['x86_64', 'aarch64'].map((machine) => `/usr/lib/${machine}-linux-gnu/perl-base`)
+  return [...machines, '/usr/share/perl5'].map((dir) => `${dir}/${name}`).filter((other) => other !== path)
+}
+
+/** Compilers look into /usr/local first. */
+function shadowedHeaders(path: string): string[] {
+  const name = /^\/usr\/local\/include\/(.+)$/.exec(path)?.[1]
+  const dirs = ['', '/x86_64-linux-gnu', '/aarch64-linux-gnu']
+  return name === undefined ? [] : dirs.map((dir) => `/usr/include${dir}/${name}`)
+}
 
 /** A directory that leads to system files became something else. */
 function isOnTheWay(path: string, programs: ReadonlySet<string>): boolean {

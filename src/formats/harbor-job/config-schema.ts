@@ -13,7 +13,7 @@ import { fromHarborEnvironment } from './config-render.ts'
 
 // Harbor's reader takes "4" for 4, and an empty YAML key for an absent one; so do these.
 const asNumber = (value: unknown) =>
-  typeof value === 'string' && /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(value) ? Number(value) : value
+  typeof value === 'string' && /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i.test(value) ? Number(value) : value
 const absent = (value: unknown) => (value === null ? undefined : value)
 
 /** A number with a default. */

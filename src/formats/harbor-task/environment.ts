@@ -61,7 +61,7 @@ function sizeMb(toml: EnvironmentToml, name: 'memory' | 'storage', context: Envi
 }
 
 function parseSizeMb(text: string): number | undefined {
-  const [, amount, unit] = /^\s*(\d+\.?\d*|\.\d+)\s*([GMK])\s*$/i.exec(text) ?? []
+  const [, amount, unit] = /^\s*(\d+(?:\.\d*)?|\.\d+)\s*([GMK])\s*$/i.exec(text) ?? []
   if (amount === undefined || unit === undefined) return undefined
   const factors: Record<string, number> = { G: 1024, M: 1, K: 1 / 1024 }
   const mb = Math.trunc(Number(amount) * (factors[unit.toUpperCase()] ?? 0))

@@ -47,6 +47,16 @@ test('carries ordinary work over and leaves the system to the image', async () =
   expect(found).toEqual(['added /etc/ld.so.preload', 'modified /usr/bin/env', 'removed /usr/bin/wc'])
 })
 
+test('leaves bytecode of the image’s modules to the image and does not speak of it', async () => {
+  const lib = '/usr/lib/python3.11'
+  const pyc = (name: string) => `${lib}/__pycache__/${name}.cpython-311.pyc`
+  const log = await logOf(`+${pyc('argparse')} ~${pyc('os')} -${pyc('re')} +${pyc('mine')} +${lib}/mine.py`)
+  const left = `${pyc('argparse')} ${pyc('os')} ${pyc('mine')} ${lib}/mine.py`
+  const { carried, removed, found } = await carry(log, left, { image: { [`${lib}/argparse.py`]: 'other' } })
+  expect(carried).toEqual([pyc('mine'), `${lib}/mine.py`])
+  expect({ removed, found }).toEqual({ removed: [], found: [] })
+})
+
 test('carries nothing below a directory that took the place of a link of the system', async () => {
   const log = await logOf('~/lib +/lib/python3 +/lib/python3/os.py')
   const left = '/lib/ /lib/python3/ /lib/python3/os.py'

@@ -1,4 +1,4 @@
-import { type Rule, ruleFor, type SystemChange } from '../../core/system-files.ts'
+import { isBytecode, type Rule, ruleFor, type SystemChange } from '../../core/system-files.ts'
 import { above, type ChangeLog } from './changes.ts'
 
 /** What an image has at a path. */
@@ -103,7 +103,9 @@ export class CarryRules {
       ...this.found,
       ...replaced.map((path) => ({ path, change: 'modified' as const })),
       ...removed.map((path) => ({ path, change: 'removed' as const })),
-    ].sort((a, b) => (a.path < b.path ? -1 : 1))
+    ]
+      .filter(({ path }) => !isBytecode(path))
+      .sort((a, b) => (a.path < b.path ? -1 : 1))
   }
 
   /** A directory that was one before is no change; what is in it may be one. */

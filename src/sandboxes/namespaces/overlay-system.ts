@@ -2,6 +2,7 @@ import { constants, lstatSync, readdirSync } from 'node:fs'
 import { mkdir, open, rename } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import {
+  isBytecode,
   isSystemFile,
   listedChanges,
   ruleFor,
@@ -57,11 +58,12 @@ export async function findSystemChanges(
 
 /** What a record says about changes that were put back. */
 export function listChanges(found: readonly SystemChange[]): SystemChanges {
-  const files = found.slice(0, listedChanges).map(({ path, change }) => ({
+  const told = found.filter(({ path }) => !isBytecode(path))
+  const files = told.slice(0, listedChanges).map(({ path, change }) => ({
     path: Buffer.from(path, 'latin1').toString('utf8'),
     change,
   }))
-  return { files, total: found.length }
+  return { files, total: told.length }
 }
 
 /** Moves changed files out of the way, into a directory beside them; what comes back moves them to where they were. */
