@@ -122,6 +122,15 @@ test('gives a hard link the content of the file it names, and drops one that nam
   })
 })
 
+test('links with thousands of steps each hold up nothing', async () => {
+  const long = Array.from({ length: 3000 }, (_, i) => entry(`l${i}`, { type: 'symlink', linkname: 'a/'.repeat(2000) }))
+  const deep = 'a/'.repeat(1000)
+  const short = entry(`${deep}short`, { type: 'symlink', linkname: 'f' })
+  const { tree, refused } = await extract([entry(`${deep}f`, {}, 'x'), short, ...long], inside)
+  expect(tree).toMatchObject({ [`${deep}f`]: { content: 'x' }, [`${deep}short`]: { link: 'f' } })
+  expect(refused).toContain('l999')
+})
+
 test('no set of links leads out of the tree once it is on disk', async () => {
   const name = fc.constantFrom('a', 'b', 'c')
   const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/'))

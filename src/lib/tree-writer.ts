@@ -86,12 +86,11 @@ export class TreeWriter {
   /** Makes the links that stay inside and answers which ones do not. */
   async writeSymlinks(): Promise<{ path: string; reason: string }[]> {
     const refused: { path: string; reason: string }[] = []
+    const leadsOut = followingLinks(this.#links)
     for (const [path, target] of this.#links) {
-      if (leadsOut(path, this.#links)) {
-        refused.push({
-          path,
-          reason: `it is a link to ${JSON.stringify(target)}, which leads out of the archive or in a circle`,
-        })
+      if (leadsOut(path)) {
+        const shown = JSON.stringify(target.slice(0, 200))
+        refused.push({ path, reason: `it is a link to ${shown}, which leads out of the archive or in a circle` })
       } else if ((await ifAbsent(() => this.#options.disk.symlink(target, this.#at(path)))) === null) {
         refused.push({ path, reason: sameFile })
       }
@@ -167,28 +166,62 @@ export function whyUnsafe(name: string, backslashes: 'refuse' | 'keep' = 'refuse
   return null
 }
 
-/** Follows a link the way the kernel would, through the other links: true when it steps above the root or goes in circles. */
-function leadsOut(path: string, links: ReadonlyMap<string, string>): boolean {
-  const at = path.split('/').slice(0, -1)
-  const todo = (links.get(path) ?? '').split('/')
-  if (todo[0] === '') return true
-  for (let hops = 0; todo.length > 0; ) {
-    const part = todo.shift() ?? ''
-    if (part === '' || part === '.') continue
-    if (part === '..') {
-      if (at.pop() === undefined) return true
-      continue
+/** Steps from one directory to the next that all links of a tree may take together: many times what an honest tree takes. */
+const mostSteps = 20_000_000
+
+/**
+ * Tells which links lead out, following each the way the kernel would, through the other links: those that step above the root, go in
+ * circles, or, in a tree made to hold up who reads it, cannot be followed any more.
+ */
+function followingLinks(links: ReadonlyMap<string, string>): (path: string) => boolean {
+  const dirs = new Set<string>()
+  for (const path of links.keys())
+    for (let dir = parentOf(path); dir !== '' && !dirs.has(dir); dir = parentOf(dir)) dirs.add(dir)
+  let steps = 0
+  return (path) => {
+    const todo = steps > mostSteps ? null : partsOf(links.get(path) ?? '')
+    if (todo === null) return true
+    let at = parentOf(path)
+    /** How far below `at` we are, where there are no more links. */
+    let below = 0
+    for (let hops = 0, part = todo.pop(); part !== undefined; part = todo.pop()) {
+      if (++steps > mostSteps) return true
+      if (part === '' || part === '.') continue
+      if (part === '..') {
+        if (below > 0) below--
+        else if (at === '') return true
+        else at = parentOf(at)
+        continue
+      }
+      if (below > 0) {
+        below++
+        continue
+      }
+      const next = at === '' ? part : `${at}/${part}`
+      // Looking for a long path takes longer.
+      steps += next.length >> 4
+      const target = links.get(next)
+      if (target === undefined) {
+        if (dirs.has(next)) at = next
+        else below = 1
+        continue
+      }
+      const more = partsOf(target)
+      // The kernel gives up here too; other readers must not be led on.
+      if (more === null || ++hops > 40) return true
+      todo.push(...more)
     }
-    at.push(part)
-    const next = links.get(at.join('/'))
-    if (next === undefined) continue
-    // The kernel gives up here too; other readers must not be led on.
-    if (++hops > 40) return true
-    if (next.startsWith('/')) return true
-    at.pop()
-    todo.unshift(...next.split('/'))
+    return false
   }
-  return false
+}
+
+/** The parts of a link's target, last one first; null for one that starts at the root. */
+function partsOf(target: string): string[] | null {
+  return target.startsWith('/') || target === '' ? null : target.split('/').reverse()
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf('/')))
 }
 
 /** What was made, or null when something is there already: names that differ only in case can be one name. */
@@ -212,7 +245,8 @@ export async function dropLeavingLinks(dir: string): Promise<void> {
       else if (entry.isSymbolicLink()) links.set(name, await readlink(join(dir, name)))
     }
   }
-  for (const path of links.keys()) if (leadsOut(path, links)) await unlink(join(dir, path))
+  const leadsOut = followingLinks(links)
+  for (const path of links.keys()) if (leadsOut(path)) await unlink(join(dir, path))
 }
 
 async function listDir(dir: string) {
