@@ -2,12 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { packTar, type TarEntry } from 'modern-tar'
 import { expect, test } from 'vitest'
 import { readTree, type Tree, tempDir, writeTree } from '../../test/trees.ts'
-import { type ExtractOptions, extractTar } from './extract.ts'
+import { type ExtractOptions, extractEntries, extractTar } from './extract.ts'
 import { tarDir } from './tar.ts'
 import { ArchiveError } from './tar-format.ts'
 
@@ -120,6 +121,18 @@ test('gives a hard link the content of the file it names, and drops one that nam
     'd/b': { content: 'body', mode: 0o755 },
     z: { content: 'z' },
   })
+})
+
+test('many names that are long together are given up', async () => {
+  const [name, chars] = ['d'.repeat(200), 64 * 2 ** 20]
+  const entries = async function* () {
+    for (let i = 0; i < chars / 2000 + 1; i++) {
+      const plain = { mode: 0o644, size: 0, garbledName: false, garbledLink: false, body: Readable.from([]) }
+      yield { ...plain, name: `${`${name}/`.repeat(10)}${i}`, kind: 'fifo', link: '' } as const
+    }
+  }
+  const target = join(await tempDir(), 'out')
+  await expect(extractEntries(entries(), target, inside)).rejects.toThrow(`more than ${chars} characters in names`)
 })
 
 test('links with thousands of steps each hold up nothing', async () => {

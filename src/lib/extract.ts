@@ -151,6 +151,8 @@ async function* chunksOf(source: Source): AsyncGenerator<Uint8Array, void, void>
 }
 
 const refusalsKept = 1000
+/** All names are remembered until the end: many long ones would fill the memory of this process. */
+const limitNameChars = 64 * 2 ** 20
 
 class Extraction {
   readonly #options: ExtractOptions
@@ -159,6 +161,7 @@ class Extraction {
   #refusedCount = 0
   #entries = 0
   #bytes = 0
+  #nameChars = 0
 
   constructor(dir: string, options: ExtractOptions) {
     this.#options = options
@@ -173,6 +176,8 @@ class Extraction {
     this.#options.signal?.throwIfAborted()
     this.#entries++
     this.#count('entries', this.#entries, this.#options.limitEntries ?? 500_000)
+    this.#nameChars += entry.name.length + entry.link.length
+    this.#count('characters in names', this.#nameChars, limitNameChars)
     if (entry.kind === 'file') this.#countBytes(entry.size)
     const reason = await this.#write(entry)
     if (reason !== null) this.#refuse(entry.name, reason)
