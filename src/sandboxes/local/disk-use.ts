@@ -10,12 +10,21 @@ import type { Privileges } from './privileges.ts'
 /** At most this many entries are measured in this process; a larger tree is left to `du`, which does not hold up other trials. */
 const quickEntries = 300
 
+/** What a file counts at least, together with all others: a disk has only so many files, and empty ones take no blocks. */
+const leastBytes = 4096
+
 /**
  * How much disk a tree takes, by blocks and not by length: a hole in a file takes none. What cannot be looked into counts
  * nothing. Null where it could not be measured.
  */
 async function diskUseOf(dir: string, privileges: Privileges): Promise<number | null> {
-  return quickLook(dir) ?? (await oneAtATime(() => du(dir, privileges)))
+  const quick = quickLook(dir)
+  if (quick !== null) return quick
+  return oneAtATime(async () => {
+    const bytes = await du(dir, ['-B1'], privileges)
+    const files = await du(dir, ['--inodes'], privileges)
+    return bytes === null ? null : Math.max(bytes, (files ?? 0) * leastBytes)
+  })
 }
 
 export interface MeteredDisk {
@@ -78,8 +87,8 @@ class Inodes {
   }
 }
 
-async function du(dir: string, { mode, unshare }: Privileges): Promise<number | null> {
-  const words = ['nice', '-n', '19', 'du', '-s', '-B1', '--', dir]
+async function du(dir: string, how: readonly string[], { mode, unshare }: Privileges): Promise<number | null> {
+  const words = ['nice', '-n', '19', 'du', '-s', ...how, '--', dir]
   // An ordinary user's sandbox holds files of its subordinate users, which only its own root may look at.
   const [program = '', ...args] = mode === 'user' ? ['unshare', ...unshare, ...words] : words
   const child = await spawnProcess(program, args, { stdio: ['ignore', 'pipe', 'ignore'], env: cleanEnv, cwd: '/' })
@@ -88,8 +97,8 @@ async function du(dir: string, { mode, unshare }: Privileges): Promise<number | 
     text += chunk
   })
   await once(child, 'close')
-  const bytes = /^(\d+)\t/.exec(text)?.[1]
-  return bytes === undefined ? null : Number(bytes)
+  const count = /^(\d+)\t/.exec(text)?.[1]
+  return count === undefined ? null : Number(count)
 }
 
 let last: Promise<unknown> = Promise.resolve()

@@ -102,6 +102,14 @@ describe.skipIf(groups === null)('a local sandbox (needs bubblewrap)', () => {
     await empty('/srv/d')
   })
 
+  test('counts empty files: a disk has only so many', async () => {
+    await sh('mkdir /srv/e && cd /srv/e && seq 5000 | xargs touch')
+    expect(await isFull()).toBe(false)
+    await sh('cd /srv/e && seq 20000 | xargs touch')
+    expect(await isFull()).toBe(true)
+    await empty('/srv/e')
+  })
+
   test('counts /dev/shm and /logs', async () => {
     await sh('head -c 40M /dev/zero > /dev/shm/x; head -c 40M /dev/zero > /logs/agent/x')
     expect(await isFull()).toBe(true)
