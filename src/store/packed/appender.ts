@@ -79,6 +79,7 @@ export class Appender {
       await this.#takeBack(start, error)
       throw error
     }
+    await this.#closeFull()
   }
 
   /** Writes the bytes of a batch, in order, and syncs the segments they went to. */
@@ -150,15 +151,19 @@ export class Appender {
   async #segment(segment: number): Promise<FileHandle> {
     const open = this.#segments.get(segment)
     if (open) return open
-    for (const [number, file] of this.#segments) {
-      if (number < segment - 1) {
-        await file.close()
-        this.#segments.delete(number)
-      }
-    }
     const file = await openDurably(this.#dir, segmentName(segment))
     this.#segments.set(segment, file)
     return file
+  }
+
+  /** Only after a batch: until then its segments are still to be synced, or to be cut again. */
+  async #closeFull(): Promise<void> {
+    const last = Math.max(...this.#segments.keys())
+    for (const [number, file] of this.#segments) {
+      if (number === last) continue
+      this.#segments.delete(number)
+      await file.close()
+    }
   }
 
   async #openIndex(): Promise<FileHandle> {

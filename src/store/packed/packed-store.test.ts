@@ -263,6 +263,17 @@ test('a failed write is reported, leaves the store as it was, and does not stop 
   expect((await recordsOf(again)).map(({ name }) => name)).toEqual(['one', 'two'])
 })
 
+test('what keeps a store from being written at first does not do so for ever', async () => {
+  const jobDir = await tempDir()
+  const store = await openPackedStore(jobDir, { host: {} })
+  await writeFile(join(jobDir, 'packed'), 'in the way')
+  await expect(finish(store, someRecord({ name: 'one' }))).rejects.toThrow('EEXIST')
+  await rm(join(jobDir, 'packed'))
+  await finish(store, someRecord({ name: 'one' }))
+  await store.close()
+  expect((await recordsOf(await openPackedStore(jobDir))).map(({ name }) => name)).toEqual(['one'])
+})
+
 test('keeps logs that their owner may not read', async () => {
   const store = await openPackedStore(await tempDir(), { host: {} })
   const dir = await store.begin(someTrialConfig())

@@ -189,7 +189,11 @@ export class PackedStore implements TrialStore {
 
   /** Before the first write: cuts what a crash left behind, and keeps of a dead process's work only what was committed. */
   #ready(): Promise<Appender> {
-    this.#appender ??= this.#open()
+    this.#appender ??= this.#open().catch((error: unknown) => {
+      // A machine that has run out of something may have it again for the next who asks.
+      this.#appender = undefined
+      throw error
+    })
     return this.#appender
   }
 
