@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { readdir, rmdir } from 'node:fs/promises'
+import { cp, readdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../core/errors.ts'
 import type { TrialConfig } from '../core/job.ts'
@@ -8,8 +8,9 @@ import type { TrialRecord } from '../core/trial.ts'
 import { exceptionOf } from '../core/trial-exception.ts'
 import { renderTrialConfig } from '../formats/harbor-job/job-config.ts'
 import { renderTrialResult } from '../formats/harbor-job/trial-result.ts'
-import { isLocal, mkdir, writeText } from '../lib/disk.ts'
-import { codeOf, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
+import { isLocal, mkdir, remove, writeText } from '../lib/disk.ts'
+import { draftOf, renameDraft } from '../lib/drafts.ts'
+import { codeOf, exists, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { readJson } from '../lib/parse-json.ts'
 import { clearTry, keepInterruptedTry, packFailedTry, recoverTrajectories } from './failed-tries.ts'
 import type { FoundRecord, IndexOptions, RecordFiles } from './record-index.ts'
@@ -54,6 +55,14 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env, re
       await commit(dirOf(record.name), record, host)
       if (record.end.kind !== 'cancelled') await tapes.drop(record.name)
     },
+    async replace(record, from) {
+      const dir = dirOf(record.name)
+      if ((await readFinishedTrial(dir)) === null) throw noSuchTrial(record.name, jobDir)
+      await packFailedTry(dir, 1)
+      for (const name of ofVerification) await replaceFile(join(from, name), join(dir, name))
+      await remove(join(dir, 'exception.txt'))
+      await commit(dir, record, host)
+    },
     async retract(trialName) {
       const dir = dirOf(trialName)
       const record = await readFinishedTrial(dir)
@@ -69,6 +78,19 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env, re
     },
     close: async () => {},
   }
+}
+
+/** What another verification writes anew. */
+const ofVerification = ['verifier', 'trial.log']
+
+/** Puts a copy of a file or directory in the place of another; where there is none, that one goes. */
+async function replaceFile(from: string, to: string): Promise<void> {
+  const draft = draftOf(to)
+  await remove(draft)
+  const isThere = await exists(from)
+  if (isThere) await cp(from, draft, { recursive: true, verbatimSymlinks: true })
+  await remove(to)
+  if (isThere) await renameDraft(draft, to)
 }
 
 async function makeEmpty(dir: string, config: TrialConfig, host: HostEnv): Promise<string> {

@@ -26,6 +26,11 @@ export interface TrialStore {
   keepFailedTry(trialName: string, nth: number, record: TrialRecord): Promise<void>
   /** Makes the record and the files of the trial's directory permanent, all at once. */
   commit(record: TrialRecord): Promise<void>
+  /**
+   * Gives a finished trial another record, with what a directory has in `verifier/` and trial.log; what it had is kept aside like a failed
+   * try's. At every moment the trial has the old record or the new one.
+   */
+  replace(record: TrialRecord, from: string): Promise<void>
   /** Takes a finished trial back, to run it again; its files are kept aside like a failed try's. */
   retract(trialName: string): Promise<void>
   open(trialName: string): Promise<OpenTrial>

@@ -1,4 +1,5 @@
 import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { TrialRecord } from '../../src/core/trial.ts'
@@ -115,6 +116,45 @@ export function trialStoreLaws(name: string, open: (jobDir: string) => Promise<T
       expect(await readFile(join(opened.dir, 'agent/log.txt'), 'utf8')).toBe('of three')
       expect((await readdir(opened.dir)).filter((file) => file.startsWith('failed'))).toHaveLength(2)
       await again.close()
+    })
+
+    test('gives a finished trial another record and keeps what it had aside', async () => {
+      const [jobDir, from] = [await tempDir(), await tempDir()]
+      await mkdir(join(from, 'verifier'))
+      await writeFile(join(from, 'verifier/reward.txt'), 'new')
+      await writeFile(join(from, 'trial.log'), 'new')
+      const store = await open(jobDir)
+      await expect(store.replace(someRecord(), from)).rejects.toThrow('has no finished trial "hello__AbC23de"')
+      const dir = await store.begin(someTrialConfig())
+      await mkdir(join(dir, 'verifier'))
+      await writeFile(join(dir, 'verifier/old.txt'), 'old')
+      await mkdir(join(dir, 'agent'))
+      await writeFile(join(dir, 'agent/log.txt'), 'of old')
+      await store.commit(someRecord({ id: 'old', end: failed() }))
+      for (const id of ['new', 'newer']) await store.replace(someRecord({ id }), from)
+      await store.close()
+      const again = await open(jobDir)
+      expect(await recordsOf(again)).toEqual([someRecord({ id: 'newer' })])
+      await using opened = await again.open('hello__AbC23de')
+      expect((await readdir(opened.dir)).sort()).toEqual([
+        ...['agent', 'artifacts', 'config.json', 'failed-1.tar.gz', 'failed-2.tar.gz'],
+        ...['record.json', 'result.json', 'trial.log', 'verifier'],
+      ])
+      expect(await readdir(join(opened.dir, 'verifier'))).toEqual(['reward.txt'])
+      expect(await readFile(join(opened.dir, 'agent/log.txt'), 'utf8')).toBe('of old')
+      await again.close()
+    })
+
+    test('loses no trial when another record cannot be written', async () => {
+      const [jobDir, from] = [await tempDir(), await tempDir()]
+      const store = await open(jobDir)
+      await finish(store, someRecord({ id: 'old' }))
+      // A socket cannot be copied.
+      const server = createServer().listen(join(from, 'trial.log'))
+      await expect(store.replace(someRecord({ id: 'new' }), from)).rejects.toThrow()
+      server.close()
+      await store.close()
+      expect(await recordsOf(await open(jobDir))).toEqual([someRecord({ id: 'old' })])
     })
 
     test('keeps many trials that end at once apart', async () => {

@@ -63,7 +63,7 @@ export async function rescoreTrial(trial: TrialToRescore, request: RescoreReques
     await cp(kept.dir, dir, { recursive: true, verbatimSymlinks: true })
     const outcome = await verifyAgain(trial, saved, dir, request)
     if ('reason' in outcome) return { kind: 'failed', reason: outcome.reason }
-    await replaceRecord(trial, rescoredRecord(trial, outcome), dir, request.store)
+    await request.store.replace(rescoredRecord(trial, outcome), dir)
     const before = record.end.kind === 'scored' ? record.end.rewards : null
     return { kind: 'rescored', before, after: outcome.verified.rewards }
   } finally {
@@ -133,20 +133,4 @@ function rescoredRecord({ record, task }: TrialToRescore, { verified, span }: Ne
     spans: { ...record.spans, verifier: span },
     finishedAt,
   }
-}
-
-/** Files that belong to a record or to an earlier try, and not to the trial's work. */
-const notCarriedOver = /^(config\.json|result\.json|record\.json|exception\.txt|failed-\d+\.tar\.gz)$/
-
-async function replaceRecord(
-  { config }: TrialToRescore,
-  record: TrialRecord,
-  dir: string,
-  store: TrialStore,
-): Promise<void> {
-  await store.retract(record.name)
-  const target = await store.begin(config)
-  const filter = (source: string) => !notCarriedOver.test(source.slice(dir.length + 1))
-  await cp(dir, target, { recursive: true, verbatimSymlinks: true, filter })
-  await store.commit(record)
 }

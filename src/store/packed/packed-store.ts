@@ -15,7 +15,7 @@ import type { IndexOptions } from '../record-index.ts'
 import { Tapes } from '../tapes.ts'
 import { renderTrialRecord } from '../trial-record.ts'
 import type { OpenTrial, TrialStore } from '../trial-store.ts'
-import { Appender } from './appender.ts'
+import { type Addition, Appender } from './appender.ts'
 import { listSegments, loadIndex, type PackedIndex, segmentName } from './packed-index.ts'
 import { readPackedRecords, recordsBetween } from './packed-records.ts'
 import { collectPayload, type Payload } from './payload.ts'
@@ -148,17 +148,32 @@ export class PackedStore implements TrialStore {
     await appender.append([{ kind: 'forget', trial: trialName }])
   }
 
+  async replace(record: TrialRecord, from: string): Promise<void> {
+    const trial = record.name
+    if (!this.index.trials.has(trial)) throw this.#noSuchTrial(trial)
+    const appender = await this.#ready()
+    const stage = await this.#stageOf(trial)
+    const nth = this.index.nextTry(trial, 1)
+    await openHarborLayout(stage, this.#host).replace(record, from)
+    const dir = join(stage, trial)
+    const aside = await this.#packTryFile(dir, trial, nth)
+    const filter = ({ path }: { readonly path: string }) => !/^failed-\d+\.tar\.gz$/.test(path)
+    const payload = await this.#pack(dir, { ...memberOptions(trial), filter })
+    const recordText = renderTrialRecord(record, this.#host, 0)
+    const added: Addition[] = [{ kind: 'failed-try', trial, nth, payload: aside }]
+    added.push({ kind: 'trial', trial, payload, recordText })
+    await appender.append(added).finally(() => Promise.all([aside.discard(), payload.discard()]))
+    await removeDraft(stage)
+  }
+
   async retract(trialName: string): Promise<void> {
     const record = await this.#recordOf(trialName)
     const appender = await this.#ready()
     await rm(join(this.#dirs.work, trialName), { recursive: true, force: true })
-    await mkdir(this.#dirs.work, { recursive: true })
-    // Into a directory of its own: other trials may be at work beside it.
-    const stage = await makeScratchDir(join(this.#dirs.work, '.retract-'))
-    await restoreTrial(this.#dirs.packed, this.index, trialName, stage)
+    const stage = await this.#stageOf(trialName)
     if (record.end.kind === 'cancelled') await this.#tapes.keep(trialName, join(stage, trialName))
-    const tryStore = openHarborLayout(stage, this.#host)
-    const addition = await this.#packTry(trialName, 1, record, { store: tryStore, root: stage })
+    const place = { store: openHarborLayout(stage, this.#host), root: stage }
+    const addition = await this.#packTry(trialName, 1, record, place)
     await appender.append([addition, { kind: 'forget', trial: trialName }]).finally(() => addition.payload.discard())
     await removeDraft(stage)
   }
@@ -232,6 +247,14 @@ export class PackedStore implements TrialStore {
       if (bytes === undefined) await rm(path)
       else await truncate(path, bytes)
     }
+  }
+
+  /** A finished trial's files in a directory of their own: other trials may be at work beside it. */
+  async #stageOf(trialName: string): Promise<string> {
+    await mkdir(this.#dirs.work, { recursive: true })
+    const stage = await makeScratchDir(join(this.#dirs.work, '.stage-'))
+    await restoreTrial(this.#dirs.packed, this.index, trialName, stage)
+    return stage
   }
 
   /** Turns the files at work into `failed-N.tar.gz`, the way the Harbor layout keeps them, and packs that one file. */
