@@ -1,18 +1,46 @@
 import { type Dropped, expectedOutputDraft, isDropped, type NewDraft, proveDraft, type RawRow } from 'ot-agent'
-import { answersOf, type Blocks, type PostAnswer, type Question, readQuestion } from './question.ts'
+import { attemptsOf, likeness, type Ran, runAttempts } from './attempts.ts'
+import { commandIn, commandOf, orderOf } from './commands.ts'
+import { asksToExplain, type Blocks, type Question, readQuestion } from './question.ts'
 import type { CodeAt } from './run-code.ts'
 
-const programs =
-  'awk bash cat column comm cut date echo expand fmt fold gawk grep egrep head join jq ls mawk nl paste perl pr printf python3 rev sed seq shuf sort split tac tail tr uniq wc while for xargs'
-
-/** By example. Where another way may follow, the task is tried out first, so that the other way gets its turn. */
+/** By example: code of an answer, run on a text of the question, prints another text of the question. Without sandboxes the words around the texts have to tell. */
 export async function byExample(row: RawRow, at: CodeAt & { readonly isLast: boolean }): Promise<NewDraft | Dropped> {
-  const made = expectedOutputDraft(shapeExample(row), { instruction: '# {{title}}\n\n{{body}}' }, at.seed)
   const { sandboxes } = at
-  if (isDropped(made) || at.isLast || !sandboxes) return made
-  const wrong = await proveDraft(made, { ...at, sandboxes })
-  if (wrong === null) return made
-  return { drop: 'no-checkable-answer', detail: 'the command does not print what the question shows', id: row.id }
+  const dropped = (detail: string) => ({ drop: 'no-checkable-answer', detail, id: row.id })
+  if (!sandboxes) return expectedOutputDraft(shapeExample(row), { instruction }, at.seed)
+  const question = readQuestion(row)
+  if (question === null) return dropped('expected a question with an answer')
+  if (asksToExplain(question.title)) return dropped('the question asks for an explanation')
+  const attempts = attemptsOf(question)
+  if (typeof attempts === 'string') return dropped(attempts)
+  const found = (await runAttempts(attempts, at)).flatMap((ran) => shownIn(question, ran))
+  if (found.length === 0) return dropped('no command prints what the question shows')
+  for (const { attempt, expected, like } of found.slice(0, 2)) {
+    const { title, body } = question
+    const fields = { title, body, ...attempt, expected }
+    const options = { ...(like === 'blanks' ? looseBlanks : { instruction }), ...orderOf(attempt) }
+    const made = expectedOutputDraft({ ...row, fields }, options, at.seed)
+    if (!isDropped(made) && (await proveDraft(made, { ...at, sandboxes })) === null) return made
+  }
+  return dropped('what the command prints cannot be told apart on other inputs')
+}
+
+const instruction = '# {{title}}\n\n{{body}}'
+const looseBlanks = {
+  instruction: `${instruction}\n\n---\n\nHow many blanks are between words does not matter.`,
+  normalise: ['blanks' as const],
+}
+
+/** The text of the question that was printed, if it is not what was given. */
+function shownIn({ code }: Question, { attempt, printed }: Ran) {
+  const given = Object.values(attempt.files)
+  const shown = code.flatMap(({ text }) => {
+    const like = likeness(text, printed)
+    return like === null || text.trim() === '' || given.some((file) => likeness(file, text)) ? [] : [{ text, like }]
+  })
+  const [best] = [...shown.filter(({ like }) => like === 'same'), ...shown]
+  return best ? [{ attempt, expected: best.text, like: best.like }] : []
 }
 
 /** The question shows an input and its output, and a command of an answer turns one into the other: as makers/expected-output takes it. */
@@ -28,52 +56,18 @@ function shapeExample(row: RawRow): RawRow {
   return { ...row, fields: { title, body, script: command.script, files, expected: shown.output } }
 }
 
-/** A command of an answer and the file that it works on; a text says why there is none. */
-export function commandOf(question: Question): { readonly script: string; readonly file: string } | string {
-  const commands = answersOf(question).flatMap(commandsIn)
-  if (commands.length === 0) return 'the answer holds no command of the usual programs'
-  for (const script of commands) {
-    const file = fileOf(script)
-    if (file !== null) return { script, file }
-  }
-  return 'the command names no file to work on'
-}
-
-function commandsIn({ code }: PostAnswer): string[] {
-  return code.map(({ text }) => commandIn(text)).filter((text) => text !== null)
-}
-
 function withProblem(row: RawRow, problem: string): RawRow {
   return { ...row, fields: { ...row.fields, problem } }
 }
 
+const namesOutput = /\b(?:outputs?|results?|expected|desired|wanted)\b/i
 const tellsOutput = /\b(?:outputs?|results?|expect|desired|wanted|want|become|should|turn(?:ed)? into|get|after)\b/i
 
 /** The block whose introduction speaks of output, and the first before it whose introduction does not. */
 function exampleIn(blocks: Blocks): { input: string; output: string } | null {
-  const at = blocks.findIndex(({ before }, i) => i > 0 && tellsOutput.test(before))
+  const named = blocks.findIndex(({ before }, i) => i > 0 && namesOutput.test(before))
+  const at = named > 0 ? named : blocks.findIndex(({ before }, i) => i > 0 && tellsOutput.test(before))
   const input = blocks.slice(0, at).find(({ before, text }) => !tellsOutput.test(before) && commandIn(text) === null)
   const output = blocks[at]
   return input && output && input.text !== output.text ? { input: input.text, output: output.text } : null
-}
-
-/** The command in a block: the lines after a prompt where there are prompts, else all of it. Null when it is something else. */
-export function commandIn(text: string): string | null {
-  const lines = text.split('\n')
-  const prompted = lines.filter((line) => /^\s*[$%] /.test(line)).map((line) => line.replace(/^\s*[$%] /, ''))
-  const command = (prompted.length > 0 ? prompted.join('\n') : text).trim()
-  const first = /^(?:#!.*\n\s*)?(?:\w+=\S*\s+)*([\w.]+)/.exec(command)?.[1] ?? ''
-  if (!programs.split(' ').includes(first) || /\b(?:sudo|curl|wget|ssh|apt|yum|rm)\b/.test(command)) return null
-  return command
-}
-
-/** The last bare word that reads like a file's name. */
-function fileOf(command: string): string | null {
-  const bare = command.replace(/'[^']*'|"[^"]*"/g, ' ')
-  const words = bare.split(/[\s|;<>()&]+/).filter((word) => /^[A-Za-z][\w-]*(?:\.[A-Za-z]\w{0,4})?$/.test(word))
-  const named = words.filter(
-    (word) =>
-      /\.\w+$/.test(word) || /^(?:your|my|in|input|text|data|log|the)?_?(?:file|input|data)(?:name)?$/i.test(word),
-  )
-  return named.at(-1) ?? null
 }

@@ -8,10 +8,10 @@ import {
   readJson,
   z,
 } from 'ot-agent'
-import { commandIn, commandOf } from './by-example.ts'
+import { commandIn, commandOf, orderOf } from './commands.ts'
 import { functionTest, runFunctionPy } from './program/function-test.ts'
 import { probePy } from './program/probe-py.ts'
-import { answersOf, type Question, readQuestion } from './question.ts'
+import { answersOf, asksToExplain, type Question, readQuestion } from './question.ts'
 import { type CodeAt, runCode } from './run-code.ts'
 
 /** By program: the answer's code is run on generated inputs in a sandbox, and the agent's must do the same. */
@@ -19,6 +19,7 @@ export async function byProgram(row: RawRow, at: CodeAt): Promise<NewDraft | Dro
   const question = readQuestion(row)
   const dropped = (detail: string) => ({ drop: 'no-checkable-answer', detail, id: row.id })
   if (question === null) return dropped('expected a question with an answer')
+  if (asksToExplain(question.title)) return dropped('the question asks for an explanation')
   const made = looksLikePython(question) ? await byFunction(question, at) : await byCommand(row, question, at)
   return typeof made === 'string' ? dropped(made) : made
 }
@@ -46,7 +47,11 @@ async function byCommand(row: RawRow, question: Question, at: CodeAt): Promise<N
     return 'the command does nothing with the input that is shown'
   const { title, body } = question
   const fields = { title, body, file, printed, script, files: { [file]: `${input}\n` }, expected: printed }
-  const draft = expectedOutputDraft({ ...row, fields }, { instruction: commandInstruction }, at.seed)
+  const draft = expectedOutputDraft(
+    { ...row, fields },
+    { instruction: commandInstruction, ...orderOf(command) },
+    at.seed,
+  )
   if (isDropped(draft) || !at.sandboxes) return draft
   const wrong = await proveDraft(draft, { ...at, sandboxes: at.sandboxes })
   return wrong === null ? draft : 'the command prints the same for all inputs, or never the same twice'

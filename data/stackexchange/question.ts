@@ -35,6 +35,15 @@ export function answersOf({ answer, otherAnswers }: Question): readonly PostAnsw
   return [answer, ...otherAnswers]
 }
 
+/** Whether a title asks for an explanation: code in the answers is an example then, not what was asked for. */
+export function asksToExplain(title: string): boolean {
+  return (
+    /^(?:why|when|are|was|does|did|should|which)\b|^do (?:i|we)\b|\bdifferences? between\b/i.test(title) ||
+    /^is\b(?! there\b| it possible\b)/i.test(title) ||
+    /^what (?:is|are|does|makes)\b(?! the (?:best|easiest|simplest|fastest|right|most)\b)/i.test(title)
+  )
+}
+
 /** How many people stand behind an answer: the votes for it, and the asker who accepted it. */
 export function endorsements({ score, accepted }: PostAnswer): number {
   return score + (accepted ? 1 : 0)

@@ -3,7 +3,7 @@
  * posts show, or of its parameters. Prints JSON: the function, its signature and the calls with their results, or a problem.
  */
 export const probePy = String.raw`
-import ast, copy, io, json, random, re, signal, sys, contextlib
+import ast, builtins, copy, io, json, random, re, signal, sys, contextlib
 
 posts = json.load(open("posts.json"))
 banned = {"os", "subprocess", "socket", "random", "time", "datetime", "threading", "multiprocessing", "uuid", "secrets",
@@ -39,7 +39,25 @@ def definitions(code):
     used = {n.id for n in ast.walk(ast.Module(kept, [])) if isinstance(n, ast.Name)}
     if used & {"input", "open", "print", "exec", "eval", "id", "hash", "globals", "__import__"}:
         return None
+    if used - known(ast.Module(kept, [])):
+        return None
     return ast.unparse(ast.Module(kept, [])) if any(isinstance(n, ast.FunctionDef) for n in kept) else None
+
+def known(tree):
+    """Names that something in the code gives a meaning."""
+    names = set(dir(builtins)) | {"__name__"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.alias):
+            names.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            names.add(node.name)
+    return names
 
 def functions(code):
     return [n for n in ast.parse(code).body if isinstance(n, ast.FunctionDef) and 1 <= len(n.args.args) <= 3

@@ -40,6 +40,7 @@ test.each([
   ['no Python that stands alone', ['double([1, 2])'], [`import requests\n${double}`]],
   ['no Python that stands alone', ['double([1, 2])'], [`import random\n${double}`]],
   ['no Python that stands alone', [], ['sudo apt install x']],
+  ['no Python that stands alone', ['double([1, 2])'], [`${double}\ndef half(items):\n    return np.array(items)\n`]],
 ])('%s: that is no task', needs('python3'), (problem, asked, said) => {
   expect(probe(asked, said)).toEqual({ problem: expect.stringContaining(problem) })
 })

@@ -1,0 +1,114 @@
+import { commandIn } from './commands.ts'
+import { answersOf, type PostAnswer, type Question } from './question.ts'
+import { type CodeAt, runCode } from './run-code.ts'
+
+/** Code of an answer with texts of the question as the files that it reads. */
+export interface Attempt {
+  readonly script: string
+  readonly interpreter: 'bash' | 'python3'
+  readonly files: Readonly<Record<string, string>>
+}
+
+export interface Ran {
+  readonly attempt: Attempt
+  readonly printed: string
+}
+
+const mostAttempts = 12
+const mostFiles = 3
+const attemptSec = 10
+
+/** What of the answers could be run on what the question shows, the best answer first; a text says why there is nothing. */
+export function attemptsOf(question: Question): readonly Attempt[] | string {
+  const programs = answersOf(question).flatMap(programsIn)
+  if (programs.length === 0) return 'the answer holds no command of the usual programs'
+  const texts = question.code.filter(({ text }) => text.trim() !== '' && commandIn(text) === null)
+  if (texts.length === 0) return 'the question shows no input'
+  const readers = programs.map((program) => ({ ...program, names: filesOf(program) }))
+  if (readers.every(({ names }) => names.length === 0)) return 'the command names no file to work on'
+  return readers
+    .flatMap(({ names, ...program }) => inputsOf(names, texts).map((files) => ({ ...program, files })))
+    .slice(0, mostAttempts)
+}
+
+type Program = Pick<Attempt, 'script' | 'interpreter'>
+
+function programsIn({ code, body }: PostAnswer): Program[] {
+  const inline = [...body.matchAll(/(?<!`)`([^`\n]{8,200})`(?!`)/g)].map(([, text = '']) => text)
+  const bash = [...code.map(({ text }) => text), ...inline]
+    .map(commandIn)
+    .filter((text) => text !== null)
+    // What goes into a file is what is asked for.
+    .map((text) => ({ script: text.replace(/\s*>\s*[\w.-]+$/, ''), interpreter: 'bash' as const }))
+  const python = code
+    .filter(({ text }) => /\bopen\(\s*["']/.test(text) && /^\s*print\s*\(/m.test(text) && !/^>>> /m.test(text))
+    .map(({ text }) => ({ script: text, interpreter: 'python3' as const }))
+  return [...bash, ...python]
+}
+
+/** Files that a program reads by name, in order. */
+function filesOf({ script, interpreter }: Program): string[] {
+  const words =
+    interpreter === 'python3'
+      ? [...script.matchAll(/\bopen\(\s*["']([^"']+)["']\s*(?:,\s*["']r["'])?\s*\)/g)].map(([, name = '']) => name)
+      : script.replace(/'[^']*'|"[^"]*"/g, ' ').split(/[\s|;<>()&]+/)
+  const names = words.filter(
+    (word) => /^[A-Za-z][\w-]*(?:\.[A-Za-z]\w{0,4})?$/.test(word) && isFileName.test(word) && !isTaken.test(word),
+  )
+  return [...new Set(names)].slice(-mostFiles)
+}
+
+const isFileName = /\.\w+$|^(?:your|my|in|input|text|data|log|the)?_?(?:file|input|data)(?:name)?_?\d?$/i
+/** These mean something beside a Dockerfile, or to the tests. */
+const isTaken = /^(?:Dockerfile|(?:docker-)?compose\.ya?ml|solve\.(?:sh|py)|reference\.sh)$/i
+
+/** Texts for these files: those that the question introduces by the file's name, else in order; of one file, each that it may be. */
+function inputsOf(names: readonly string[], texts: Question['code']): Readonly<Record<string, string>>[] {
+  if (names.length === 0 || names.length > texts.length) return []
+  const told = names.map((name) =>
+    texts.find(({ before }) => plain(before).includes(plain(name.replace(/\.\w+$/, '')))),
+  )
+  const isTold = told.every((text) => text !== undefined) && new Set(told).size === names.length
+  const given = isTold ? [told] : names.length === 1 ? texts.slice(0, 3).map((text) => [text]) : [texts]
+  return given.map((each) => Object.fromEntries(names.map((name, i) => [name, `${each[i]?.text ?? ''}\n`])))
+}
+
+const plain = (text: string) => text.toLowerCase().replace(/[^a-z0-9]/g, '')
+
+/** Runs all of them in one sandbox, each in a folder of its own; those that fail or complain are left out. */
+export async function runAttempts(attempts: readonly Attempt[], at: CodeAt): Promise<Ran[]> {
+  const files = Object.fromEntries(
+    attempts.flatMap(({ script, files }, nth) => [
+      [`${nth}.reference`, `${script}\n`],
+      ...Object.entries(files).map(([name, text]) => [`${nth}/${name}`, text]),
+    ]),
+  )
+  const runs = attempts.map(
+    ({ interpreter }, nth) => `cd /app/${nth}
+printed=$(LC_ALL=C.UTF-8 timeout ${attemptSec} ${interpreter} /app/${nth}.reference 2> /tmp/complaint < /dev/null && echo .)
+[ "\${printed: -1}" = . ] && [ ! -s /tmp/complaint ] && echo "${nth} $(printf '%s' "\${printed%?}" | head -c 100000 | base64 -w 0)"`,
+  )
+  const image = attempts.some(({ interpreter }) => interpreter === 'python3') ? 'python:3.12-slim' : 'debian:12-slim'
+  const command = ['bash', '-c', `${runs.join('\n')}\ntrue`]
+  const ran = await runCode({ image, files, command, timeoutSec: attemptSec * attempts.length + 10 }, at)
+  return (ran?.stdout ?? '').split('\n').flatMap((line) => {
+    const [, nth = '', encoded = ''] = /^(\d+) (\S*)$/.exec(line) ?? []
+    const attempt = attempts[Number(nth)]
+    return nth === '' || !attempt ? [] : [{ attempt, printed: Buffer.from(encoded, 'base64').toString('utf8') }]
+  })
+}
+
+/** How a shown text is what was printed: `same` but for blanks at the ends of lines, or `blanks`, with other blanks between words. */
+export function likeness(shown: string, printed: string): 'same' | 'blanks' | null {
+  const lines = (text: string) => text.trimEnd().split('\n')
+  const same = (text: string) =>
+    lines(text)
+      .map((line) => line.trimEnd())
+      .join('\n')
+  const words = (text: string) =>
+    lines(text)
+      .map((line) => line.trim().replace(/\s+/g, ' '))
+      .join('\n')
+  if (same(shown) === same(printed)) return 'same'
+  return words(shown) === words(printed) ? 'blanks' : null
+}

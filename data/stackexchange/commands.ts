@@ -1,0 +1,58 @@
+import { answersOf, type PostAnswer, type Question } from './question.ts'
+
+const programs =
+  'awk bash cat column comm cut date echo expand fmt fold gawk grep egrep head join jq ls mawk nl paste perl pr printf python3 rev sed seq shuf sort split tac tail tr uniq wc while for xargs'
+
+/** A command of an answer and the file that it works on; a text says why there is none. */
+export function commandOf(question: Question): { readonly script: string; readonly file: string } | string {
+  const commands = answersOf(question).flatMap(commandsIn)
+  if (commands.length === 0) return 'the answer holds no command of the usual programs'
+  for (const script of commands) {
+    const file = fileOf(script)
+    if (file !== null) return { script, file }
+  }
+  return 'the command names no file to work on'
+}
+
+function commandsIn({ code }: PostAnswer): string[] {
+  return code.map(({ text }) => commandIn(text)).filter((text) => text !== null)
+}
+
+/** The command in a block: the lines after a prompt where there are prompts, else all of it. Null when it is something else. */
+export function commandIn(text: string): string | null {
+  const lines = text.split('\n')
+  const prompted = lines.flatMap((line, i) => (prompt.test(line) ? [promptedAt(lines, i)] : []))
+  const command = (prompted.length > 0 ? prompted.join('\n') : text).trim()
+  const first = /^(?:#!.*\n\s*)?(?:\w+=\S*\s+)*([\w.]+)/.exec(command)?.[1] ?? ''
+  if (!programs.split(' ').includes(first) || /\b(?:sudo|curl|wget|ssh|apt|yum|rm)\b/.test(command)) return null
+  return command
+}
+
+const prompt = /^\s*[$%] /
+
+/** The command after a prompt, which goes on while a quotation is open. */
+function promptedAt(lines: readonly string[], at: number): string {
+  let command = (lines[at] ?? '').replace(prompt, '')
+  for (let i = at + 1; i < lines.length && isOpen(command); i++) command += `\n${(lines[i] ?? '').replace(/^> /, '')}`
+  return command
+}
+
+function isOpen(command: string): boolean {
+  return /['"]/.test(command.replace(/\\.|'[^']*'|"(?:[^"\\]|\\.)*"/g, ''))
+}
+
+/** The last bare word that reads like a file's name. */
+function fileOf(command: string): string | null {
+  const bare = command.replace(/'[^']*'|"[^"]*"/g, ' ')
+  const words = bare.split(/[\s|;<>()&]+/).filter((word) => /^[A-Za-z][\w-]*(?:\.[A-Za-z]\w{0,4})?$/.test(word))
+  const named = words.filter(
+    (word) =>
+      /\.\w+$/.test(word) || /^(?:your|my|in|input|text|data|log|the)?_?(?:file|input|data)(?:name)?$/i.test(word),
+  )
+  return named.at(-1) ?? null
+}
+
+/** The order in which awk goes through an array is nobody's wish. */
+export function orderOf({ script }: { readonly script: string }): { readonly order?: 'any' } {
+  return /\bfor\s*\(\s*\w+\s+in\s+\w+\s*\)/.test(script) && !/\bsort\b|sorted_in/.test(script) ? { order: 'any' } : {}
+}
