@@ -24,6 +24,14 @@ test('each file of a command is the text that the question introduces by its nam
   ])
 })
 
+test.each([
+  ['file 1', { file1: 'x\n', file2: 'y\n' }],
+  ['so I get profile1', { file1: 'y\n', file2: 'x\n' }],
+])('a name counts as a whole, however it is written: %s', (before, files) => {
+  const shown = [block('file2:', 'y'), block(before, 'x')]
+  expect(filesOf(question(shown, answer(['paste file1 file2'])))).toEqual([files])
+})
+
 test('a file that nothing names may be any of the texts; several are taken in order', () => {
   const shown = [block('I have this:', 'a'), block('I tried', 'sort file'), block('I want', 'b')]
   expect(filesOf(question(shown, answer(['sort Input_file'])))).toEqual([{ Input_file: 'a\n' }, { Input_file: 'b\n' }])

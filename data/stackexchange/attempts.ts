@@ -65,15 +65,20 @@ const isTaken = /^(?:Dockerfile|(?:docker-)?compose\.ya?ml|solve\.(?:sh|py)|refe
 /** Texts for these files: those that the question introduces by the file's name, else in order; of one file, each that it may be. */
 function inputsOf(names: readonly string[], texts: Question['code']): Readonly<Record<string, string>>[] {
   if (names.length === 0 || names.length > texts.length) return []
-  const told = names.map((name) =>
-    texts.find(({ before }) => plain(before).includes(plain(name.replace(/\.\w+$/, '')))),
-  )
+  const told = names.map((name) => texts.find(({ before }) => mentions(before, name)))
   const isTold = told.every((text) => text !== undefined) && new Set(told).size === names.length
-  const given = isTold ? [told] : names.length === 1 ? texts.slice(0, 3).map((text) => [text]) : [texts]
+  const single = [...new Set([...told.filter((text) => text !== undefined), ...texts])]
+    .slice(0, 3)
+    .map((text) => [text])
+  const given = names.length === 1 ? single : [isTold ? told : texts]
   return given.map((each) => Object.fromEntries(names.map((name, i) => [name, `${each[i]?.text ?? ''}\n`])))
 }
 
-const plain = (text: string) => text.toLowerCase().replace(/[^a-z0-9]/g, '')
+/** Whether a text names a file, with or without its ending: `file 1` is file1.txt. */
+function mentions(text: string, name: string): boolean {
+  const parts = name.replace(/\.\w+$/, '').match(/[A-Za-z]+|\d+/g) ?? []
+  return new RegExp(`(?<![A-Za-z0-9])${parts.join('[\\W_]*')}(?![A-Za-z0-9])`, 'i').test(text)
+}
 
 /** Runs all of them in one sandbox, each in a folder of its own; those that fail or complain are left out. */
 export async function runAttempts(attempts: readonly Attempt[], at: CodeAt): Promise<Ran[]> {
@@ -111,4 +116,47 @@ export function likeness(shown: string, printed: string): 'same' | 'blanks' | nu
       .join('\n')
   if (same(shown) === same(printed)) return 'same'
   return words(shown) === words(printed) ? 'blanks' : null
+}
+
+/** Whether programs that read the same texts also print the same for other inputs; `cases` are files by the names that the first of them uses. */
+export async function agreeOn(
+  cases: readonly Readonly<Record<string, string>>[],
+  attempts: readonly Attempt[],
+  at: CodeAt,
+): Promise<boolean> {
+  const [first] = attempts
+  if (!first || attempts.length === 1) return true
+  const tried = cases.flatMap((files) =>
+    attempts.map((attempt) => ({ ...attempt, files: renamed(files, first.files, attempt.files) })),
+  )
+  const ran = await runAttempts(tried, at)
+  const printed = (nth: number) =>
+    ran
+      .find(({ attempt }) => attempt === tried[nth])
+      ?.printed.split('\n')
+      .sort()
+      .join('\n')
+  return cases.every((_, nth) => {
+    const wanted = printed(nth * attempts.length)
+    return attempts.every((__, i) => {
+      const other = printed(nth * attempts.length + i)
+      return wanted === undefined || (other !== undefined && likeness(wanted, other) !== null)
+    })
+  })
+}
+
+/** Whether two programs read the same texts, whatever they call the files. */
+export function readsSame(one: Attempt, other: Attempt): boolean {
+  const texts = ({ files }: Attempt) => JSON.stringify(Object.values(files).sort())
+  return one.script !== other.script && texts(one) === texts(other)
+}
+
+/** Files under the names that another program has for the same texts. */
+function renamed(
+  files: Readonly<Record<string, string>>,
+  ours: Readonly<Record<string, string>>,
+  theirs: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const nameOf = (text: string) => Object.keys(ours).find((name) => ours[name] === text) ?? ''
+  return Object.fromEntries(Object.entries(theirs).map(([name, text]) => [name, files[nameOf(text)] ?? '']))
 }

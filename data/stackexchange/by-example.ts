@@ -1,5 +1,5 @@
 import { type Dropped, expectedOutputDraft, isDropped, type NewDraft, proveDraft, type RawRow } from 'ot-agent'
-import { attemptsOf, likeness, type Ran, runAttempts } from './attempts.ts'
+import { agreeOn, attemptsOf, likeness, type Ran, readsSame, runAttempts } from './attempts.ts'
 import { commandIn, commandOf, orderOf } from './commands.ts'
 import { asksToExplain, type Blocks, type Question, readQuestion } from './question.ts'
 import type { CodeAt } from './run-code.ts'
@@ -21,15 +21,35 @@ export async function byExample(row: RawRow, at: CodeAt & { readonly isLast: boo
     const fields = { title, body, ...attempt, expected }
     const options = { ...(like === 'blanks' ? looseBlanks : { instruction }), ...orderOf(attempt) }
     const made = expectedOutputDraft({ ...row, fields }, options, at.seed)
-    if (!isDropped(made) && (await proveDraft(made, { ...at, sandboxes })) === null) return made
+    if (isDropped(made) || (await proveDraft(made, { ...at, sandboxes })) !== null) continue
+    const others = found.map((other) => other.attempt).filter((other) => readsSame(attempt, other))
+    if (await agreeOn(casesOf(made), [attempt, ...others.slice(0, 3)], at)) return made
+    return {
+      drop: answersDiffer,
+      detail: 'the answers print the same for what is shown, and not for other inputs',
+      id: row.id,
+    }
   }
   return dropped('what the command prints cannot be told apart on other inputs')
 }
+
+/** What is asked for can be read in several ways: no other way makes a task of it, either. */
+export const answersDiffer = 'answers-differ'
 
 const instruction = '# {{title}}\n\n{{body}}'
 const looseBlanks = {
   instruction: `${instruction}\n\n---\n\nHow many blanks are between words does not matter.`,
   normalise: ['blanks' as const],
+}
+
+/** The files of each input of a task, by their names. */
+function casesOf({ files }: NewDraft): Readonly<Record<string, string>>[] {
+  const cases: Record<string, Record<string, string>> = {}
+  for (const [path, { data }] of Object.entries(files)) {
+    const [, nth, name] = /^tests\/cases\/(\d+)\/files\/(.+)$/.exec(path) ?? []
+    if (nth !== undefined && name !== undefined) cases[nth] = { ...cases[nth], [name]: String(data) }
+  }
+  return Object.values(cases)
 }
 
 /** The text of the question that was printed, if it is not what was given. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type Dropped, definePipeline, isDropped, type MakeAt, type NewDraft, type RawRow, z } from 'ot-agent'
-import { byExample } from './by-example.ts'
+import { answersDiffer, byExample } from './by-example.ts'
 import { byProgram } from './by-program.ts'
 import { byRubric } from './by-rubric.ts'
 import posts from './posts/index.ts'
@@ -62,6 +62,7 @@ export default definePipeline({
       const isLast = method === kinds[kind].at(-1)
       const made = await methods[method](row, { ...at, isLast, passAt, minEndorsements, domain: domainOf(site) })
       if (!isDropped(made)) return named(made, row, method, at)
+      if (made.drop === answersDiffer) return made
       tried.push([method, made])
     }
     const [, last = { drop: 'no-checkable-answer' }] = tried.at(-1) ?? []

@@ -6,25 +6,28 @@ import { provider, scratch, withSandboxes } from './kit.ts'
 const block = (before: string, text: string) => ({ before, text, language: null })
 
 /** A question with two files and a table, whose columns are aligned by more blanks than the command prints. */
-function row(command: string, title = 'Join the rows of two lists') {
+function row(commands: string | string[], title = 'Join the rows of two lists') {
   const code = [
     block('prices.txt', 'bread 2\nmilk 1\ntea 4\nsalt 3'),
     block('stock.txt', 'milk 30\nbread 12\nsalt 7'),
     block('I tried:', 'join prices.txt stock.txt'),
     block('It should be', 'bread  2  12\nmilk   1  30\nsalt   3  7'),
   ]
-  const answer = { score: 4, accepted: true, body: '', code: [block('', command)] }
+  const answer = { score: 4, accepted: true, body: '', code: [commands].flat().map((command) => block('', command)) }
   return { id: '7', source: 'unix', fields: { title, body: 'Both lists are unsorted.', code, answer } }
 }
+
+const joined = "awk 'NR == FNR { n[$1] = $2; next } $1 in n { print $0, n[$1] }' stock.txt prices.txt"
+/** The same for what is shown; without a price it prints a line, too. */
+const guessed = 'awk \'NR == FNR { n[$1] = $2; next } $1 != "tea" { print $0, n[$1] }\' stock.txt prices.txt'
+const again = 'awk \'NR == FNR { n[$1] = $2; next } n[$1] != "" { print $1, $2, n[$1] }\' stock.txt prices.txt'
 
 withSandboxes('Stack Exchange by example', () => {
   const at = { sandboxes: provider, signal: new AbortController().signal, workDir: join(scratch, 'se'), seed: 1 }
   const make = (asked: ReturnType<typeof row>) => byExample(asked, { ...at, isLast: false })
 
   test('code of an answer that prints a text of the question makes a task, whatever the words around it', async () => {
-    const made = await make(
-      row("awk 'NR == FNR { n[$1] = $2; next } $1 in n { print $0, n[$1] }' stock.txt prices.txt"),
-    )
+    const made = await make(row([joined, again]))
     expect(made).toMatchObject({
       instruction: expect.stringContaining('How many blanks are between words does not matter.'),
       files: { 'environment/stock.txt': {}, 'environment/prices.txt': {}, 'tests/expected.txt': {} },
@@ -37,5 +40,8 @@ withSandboxes('Stack Exchange by example', () => {
     ['answers a question that asks to explain', row('sort prices.txt', 'Why is join silent?'), 'explanation'],
   ])('code that %s makes none', async (_, asked, detail) => {
     expect(await make(asked)).toMatchObject({ drop: 'no-checkable-answer', detail: expect.stringContaining(detail) })
+  })
+  test('answers that print the same for what is shown, and not for other inputs, show that a question is ambiguous', async () => {
+    expect(await make(row([joined, guessed]))).toMatchObject({ drop: 'answers-differ', id: '7' })
   })
 })
