@@ -48,8 +48,7 @@ function readFields(fields: Record<string, unknown>, content: string, warnings: 
   const plan = textOf(fields.plan, 'plan', warnings)
   const isComplete = completion(fields.task_complete, warnings)
   if (!Array.isArray(fields.commands)) return unusable("Field 'commands' must be an array", warnings)
-  const read = readCommands(fields.commands)
-  warnings.push(...read.warnings)
+  const read = readCommands(fields.commands, warnings)
   if (read.error === '') return { analysis, plan, commands: read.commands, isComplete, error: '', warnings }
   // A model that says the task is done is not asked to repeat it because of a command.
   if (!isComplete) return unusable(read.error, warnings)
@@ -58,20 +57,18 @@ function readFields(fields: Record<string, unknown>, content: string, warnings: 
 
 interface ReadCommands {
   readonly commands: Command[]
-  readonly warnings: string[]
   readonly error: string
 }
 
-function readCommands(list: readonly unknown[]): ReadCommands {
+function readCommands(list: readonly unknown[], warnings: string[]): ReadCommands {
   const commands: Command[] = []
-  const warnings: string[] = []
   for (const [i, item] of list.entries()) {
     const label = `Command ${i + 1}`
-    if (!isRecord(item)) return { commands, warnings, error: `${label} must be an object` }
+    if (!isRecord(item)) return { commands, error: `${label} must be an object` }
     const { keystrokes, duration, ...others } = item
-    if (keystrokes === undefined) return { commands, warnings, error: `${label} missing required 'keystrokes' field` }
+    if (keystrokes === undefined) return { commands, error: `${label} missing required 'keystrokes' field` }
     if (typeof keystrokes !== 'string') {
-      return { commands, warnings, error: `${label} 'keystrokes' must be a string` }
+      return { commands, error: `${label} 'keystrokes' must be a string` }
     }
     const unknown = Object.keys(others)
     if (unknown.length > 0) warnings.push(`${label} has fields that mean nothing: ${unknown.join(', ')}`)
@@ -81,7 +78,7 @@ function readCommands(list: readonly unknown[]): ReadCommands {
     }
     commands.push({ keystrokes, durationSec: durationOf(duration, label, warnings) })
   }
-  return { commands, warnings, error: '' }
+  return { commands, error: '' }
 }
 
 function durationOf(value: unknown, label: string, warnings: string[]): number {

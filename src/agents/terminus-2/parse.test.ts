@@ -210,3 +210,9 @@ describe('an XML reply', () => {
     fc.assert(fc.property(fc.string(), (text) => void parseXmlReply(`<response>${text}`)))
   })
 })
+
+test('a reply with a hundred thousand commands is read like any other', () => {
+  const commands = Array(100_000).fill({ keystrokes: 'a' })
+  const parsed = parseJsonReply(JSON.stringify({ analysis: '', plan: '', commands }))
+  expect([parsed.error, parsed.commands.length]).toEqual(['', 100_000])
+})
