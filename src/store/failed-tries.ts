@@ -1,11 +1,11 @@
 import { createWriteStream } from 'node:fs'
-import { chmod, readdir, rm } from 'node:fs/promises'
+import { chmod, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { UserError } from '../core/errors.ts'
 import { journalName } from '../core/task-paths.ts'
 import { draftOf, parseDraftName, renameDraft } from '../lib/drafts.ts'
-import { codeOf, exists } from '../lib/files.ts'
+import { codeOf, exists, isMissing } from '../lib/files.ts'
 import { packDir } from '../lib/tar.ts'
 import { type TreeEntry, walkTree } from '../lib/tree.ts'
 
@@ -35,11 +35,23 @@ export async function packFailedTry(trialDir: string, least: number): Promise<vo
   await renameDraft(temporary, target)
 }
 
-/** Removes everything from a trial's directory but the tries put aside; result.json goes before all else. */
+/** The result of a trial that is being taken back. */
+const takenBack = '.taken-back.json'
+
+/** Whether a process died while it cleared the directory of a finished trial: what is left there is no interrupted try. */
+export function isHalfCleared(trialDir: string): Promise<boolean> {
+  return exists(join(trialDir, takenBack))
+}
+
+/** Removes everything from a trial's directory but the tries put aside; from the first moment it has no result.json. */
 export async function clearTry(trialDir: string): Promise<void> {
-  await rm(join(trialDir, 'result.json'), { force: true })
-  const names = (await readdir(trialDir)).filter((name) => !archive.test(name))
+  const mark = join(trialDir, takenBack)
+  await rename(join(trialDir, 'result.json'), mark).catch((error: unknown) => {
+    if (!isMissing(error)) throw error
+  })
+  const names = (await readdir(trialDir)).filter((name) => !archive.test(name) && name !== takenBack)
   await Promise.all(names.map((name) => rm(join(trialDir, name), { recursive: true, force: true })))
+  await rm(mark, { force: true })
 }
 
 async function packInto(file: string, trialDir: string): Promise<void> {

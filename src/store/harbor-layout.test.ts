@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import fs, { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { clientThat, replies } from '../../test/fakes/told-client.ts'
 import { failed, someRecord, someTrialConfig } from '../../test/records.ts'
 import type { TrialRecord } from '../core/trial.ts'
+import { openExchangeFiles } from './exchange-files.ts'
 import { openHarborLayout } from './harbor-layout.ts'
 import type { TrialStore } from './trial-store.ts'
 
@@ -179,4 +182,31 @@ test('no secret reaches the disk', async () => {
   for (const name of ['config.json', 'record.json', 'result.json']) {
     expect(await readFile(join(dir, name), 'utf8')).not.toMatch(/abcdefghijkl|mnopqrstuvwx/)
   }
+})
+
+test('a trial that was taken back is not taken for an interrupted one where its files could not all be removed', async () => {
+  const agentDir = join(await store.begin(someTrialConfig()), 'agent')
+  await mkdir(agentDir)
+  const files = openExchangeFiles(String, () => {})
+  const client = files.recorded(clientThat(replies('hello')), agentDir)
+  await client.complete({ messages: [{ role: 'user', content: 'say' }] })
+  await files.close()
+  await store.commit(someRecord({ end: failed() }))
+  const removing = fs.rm
+  fs.rm = async (path, options) => {
+    if (path === agentDir) throw new Error('killed')
+    return removing(path, options)
+  }
+  syncBuiltinESMExports()
+  try {
+    await expect(store.retract('hello__AbC23de')).rejects.toThrow('killed')
+  } finally {
+    fs.rm = removing
+    syncBuiltinESMExports()
+  }
+  const again = openHarborLayout(jobDir, {})
+  expect(await recordsOf(again)).toEqual([])
+  const dir = await again.begin(someTrialConfig())
+  expect(await again.tapeOf('hello__AbC23de')).toBe(null)
+  expect((await readdir(dir)).sort()).toEqual(['config.json', 'failed-1.tar.gz'])
 })

@@ -12,7 +12,7 @@ import { isLocal, mkdir, remove, writeText } from '../lib/disk.ts'
 import { draftOf, renameDraft } from '../lib/drafts.ts'
 import { codeOf, exists, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { readJson } from '../lib/parse-json.ts'
-import { clearTry, keepInterruptedTry, packFailedTry, recoverTrajectories } from './failed-tries.ts'
+import { clearTry, isHalfCleared, keepInterruptedTry, packFailedTry, recoverTrajectories } from './failed-tries.ts'
 import type { FoundRecord, IndexOptions, RecordFiles } from './record-index.ts'
 import { Tapes } from './tapes.ts'
 import { parseTrialRecord, renderTrialRecord } from './trial-record.ts'
@@ -33,8 +33,10 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env, re
     async begin(config) {
       const dir = dirOf(config.trialName)
       if (await isNew(dir)) return writeConfig(dir, config, host)
-      await tapes.keep(config.trialName, dir)
-      await keepInterruptedTry(dir)
+      if (!(await isHalfCleared(dir))) {
+        await tapes.keep(config.trialName, dir)
+        await keepInterruptedTry(dir)
+      }
       return makeEmpty(dir, config, host)
     },
     tapeOf: (trialName) => tapes.load(trialName),
