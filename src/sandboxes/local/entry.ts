@@ -7,12 +7,11 @@ import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import { saneOpenFilesLine } from '../../lib/machine-limits.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
-import { cleanEnv } from '../namespaces/as-root-inside.ts'
+import { cleanEnv, closeInherited, shell } from '../namespaces/as-root-inside.ts'
 import type { KernelFile } from '../namespaces/kernel-files.ts'
 import type { KillableGroup } from '../namespaces/killable.ts'
 import { openPty, openPtyOf } from '../namespaces/pty.ts'
 import { seccompFilter } from '../namespaces/seccomp.ts'
-import { closeInherited, shell } from './descriptors.ts'
 import { enterUser } from './holder.ts'
 import { enterOwnIds, type OwnIds } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
@@ -38,21 +37,21 @@ export interface EntryRequest {
   readonly userns: boolean
 }
 
-/** What a root program in a container engine usually may do; nothing that reaches outside. */
-const capabilities = [
-  'CHOWN',
-  'DAC_OVERRIDE',
-  'FOWNER',
-  'FSETID',
-  'KILL',
-  'SETGID',
-  'SETUID',
-  'SETPCAP',
-  'NET_BIND_SERVICE',
-  'SYS_CHROOT',
-  'SETFCAP',
-  'AUDIT_WRITE',
-]
+/** What a root program in a container engine usually may do, by number; nothing that reaches outside. */
+const capabilities = {
+  CHOWN: 0,
+  DAC_OVERRIDE: 1,
+  FOWNER: 3,
+  FSETID: 4,
+  KILL: 5,
+  SETGID: 6,
+  SETUID: 7,
+  SETPCAP: 8,
+  NET_BIND_SERVICE: 10,
+  SYS_CHROOT: 18,
+  SETFCAP: 31,
+  AUDIT_WRITE: 29,
+}
 
 /** Where root may write, and root's sandboxes are root's, bubblewrap covers these itself when it mounts /proc. */
 const coveredAlready = new Set(['/proc/bus', '/proc/irq', '/proc/sysrq-trigger'])
@@ -73,7 +72,7 @@ export function commandArgs(request: EntryRequest): string[] {
     ...request.kernelFiles.filter(({ path }) => !(request.userns && coveredAlready.has(path))).flatMap(coverWords),
     ...request.mounts.flatMap(([target, source]) => ['--bind', source, target]),
     ...request.readOnly.flatMap(([target, source]) => ['--ro-bind', source, target]),
-    ...['--cap-drop', 'ALL', ...capabilities.flatMap((name) => ['--cap-add', `CAP_${name}`])],
+    ...['--cap-drop', 'ALL', ...Object.keys(capabilities).flatMap((name) => ['--cap-add', `CAP_${name}`])],
     // No --die-with-parent: with --pidns the parent it would watch is one that exits at once. The command dies with the holder.
     ...(request.newSession ? ['--new-session'] : []),
     '--clearenv',
@@ -87,13 +86,25 @@ export function commandArgs(request: EntryRequest): string[] {
   return words
 }
 
+/** The same for the starter, which lets a command in by itself. */
+function insidePlan({ kernelFiles, mounts, readOnly }: EntryRequest): string[] {
+  return [
+    ...kernelFiles.flatMap(({ path, isDirectory, isHidden }) => {
+      if (!isHidden) return ['ro', path, path]
+      return isDirectory ? ['hide', path, ''] : ['ro', path, '/dev/null']
+    }),
+    ...mounts.flatMap(([target, source]) => ['rw', target, source]),
+    ...readOnly.flatMap(([target, source]) => ['ro', target, source]),
+  ]
+}
+
 export interface EnterOptions {
   readonly privileges: Privileges
   readonly outerPid: number
   readonly innerPid: number
   /** A process in the network of the command. */
   readonly netPid: number
-  /** The arguments of bubblewrap: in a file, or as they are. */
+  /** The arguments of bubblewrap: in a file, or as they are; none where the starter lets a command in by itself. */
   readonly args: string | readonly string[]
   /** A filter of calls, as the kernel takes it. */
   readonly seccompFile: string
@@ -162,8 +173,9 @@ function enterScript(options: EnterOptions): string {
 /** A command that is ready to be started. */
 export interface Prepared {
   readonly enter: EnterOptions
+  /** How the starter lets it in by itself; null: bubblewrap does. */
+  readonly inside: EntryRequest | null
   readonly argv: readonly string[]
-  readonly argsFile: string | null
   readonly group: KillableGroup
 }
 
@@ -189,7 +201,26 @@ export function seccompFileIn(home: string): string {
 
 /** Starts it by the starter. */
 export function startEntry(ids: OwnIds, command: Prepared, limitBytes: number): Promise<StartedProcess> {
-  return startProcess({ ...enterRequest(ids, command), streams: [1, 2, 3], limitBytes })
+  const { enter, inside, argv } = command
+  const how = { streams: [1, 2, 3], limitBytes }
+  if (inside === null) return startProcess({ ...enterRequest(ids, command), ...how })
+  const { seccompFile, joinFiles, innerPid } = enter
+  return startProcess({
+    ...how,
+    ids,
+    env: inside.env,
+    joinFiles,
+    namespaces: namespacesOf(enter).map(([, file]) => file),
+    inside: {
+      pidns: `/proc/${innerPid}/ns/pid`,
+      seccompFile,
+      capabilities: Object.values(capabilities).reduce((sum, number) => sum + 2 ** number, 0),
+      cwd: inside.cwd,
+      merged: inside.merged,
+      plan: insidePlan(inside),
+    },
+    argv,
+  })
 }
 
 /** Opens a terminal by the starter, or from this process where there is none or it may not take a terminal over. */

@@ -44,7 +44,7 @@ import { openUplink, type Uplink } from './uplink.ts'
 import { Users } from './users.ts'
 
 /**
- * A running set of namespaces over a stack of overlays. Every command enters through bubblewrap itself,
+ * A running set of namespaces over a stack of overlays. Every command is let in from outside, by the starter or by bubblewrap,
  * with a mount namespace of its own, so that privileges are dropped before anything inside can act.
  */
 export class Machine {
@@ -54,7 +54,6 @@ export class Machine {
   readonly mounts = new Map<string, string>()
   private readonly kernelFiles: readonly KernelFile[]
   private readonly groups: CommandGroups
-  private commands = 0
   /** Commands that were prepared and have not ended. */
   private inFlight = 0
   private readonly users: Users
@@ -104,7 +103,7 @@ export class Machine {
       const child = byStarter
         ? await startEntry(ownIds, command, options.outputLimitBytes ?? defaultLimitBytes)
         : await spawnEntry(command, options.stdin === undefined ? 'ignore' : 'pipe')
-      const { result } = await runReported(child, options, command.group)
+      const { result } = await runReported(child, options, command.group, command.inside ? 'failure' : 'end')
       if (!this.alive) throw broken()
       this.requireMemory()
       const stopped = this.storage?.message
@@ -235,8 +234,8 @@ export class Machine {
     const netPid = await this.netPid()
     const group = this.groups.take()
     const env = { ...cleanEnv, HOME: who.home, ...this.options.env, ...options.env, ...group.env }
-    const { dir, home, privileges } = this.options
-    const words = commandArgs({
+    const { home, privileges } = this.options
+    const request = {
       merged: mergedIn(home),
       kernelFiles: this.kernelFiles,
       mounts: [...this.mounts],
@@ -245,23 +244,31 @@ export class Machine {
       cwd: options.cwd ?? this.options.workdir,
       newSession: !terminal,
       userns: privileges.usernsPid !== null,
-    })
-    const args = words.map((word) => `${word}\0`).join('')
-    const argsFile = join(dir, `command-${this.commands}-${randomBytes(4).toString('hex')}.args`)
-    const isShort = byStarter && Buffer.byteLength(args) <= mostText
-    if (!isShort) writeFileSync(argsFile, args, { mode: 0o600 })
+    }
+    // Without control groups its processes are found by a variable that only another program than the starter carries.
+    const inside = byStarter && !terminal && group.joinFiles.length > 0 ? request : null
+    const args = inside ? [] : this.keepArgs(commandArgs(request), byStarter)
     const enter = {
       privileges,
       outerPid: this.holder.outerPid,
       innerPid: this.holder.innerPid,
       netPid,
-      args: isShort ? words : argsFile,
+      args,
       seccompFile: seccompFileIn(home),
       joinFiles: group.joinFiles,
       report: !terminal,
     }
     this.inFlight++
-    return { enter, argv: [...who.prefix, ...argv], argsFile: isShort ? null : argsFile, group }
+    return { enter, inside, argv: [...who.prefix, ...argv], group }
+  }
+
+  /** Arguments of bubblewrap that are too long for the starter's pipe go through a file. */
+  private keepArgs(words: readonly string[], byStarter: boolean): readonly string[] | string {
+    const args = words.map((word) => `${word}\0`).join('')
+    if (byStarter && Buffer.byteLength(args) <= mostText) return words
+    const file = join(this.options.dir, `command-${randomBytes(6).toString('hex')}.args`)
+    writeFileSync(file, args, { mode: 0o600 })
+    return file
   }
 
   private toolDirs(): [target: string, source: string][] {
@@ -285,9 +292,9 @@ export class Machine {
     return new Storage({ limitMb, home, measure, stop: () => this.groups.kill() })
   }
 
-  private finish({ argsFile, group }: Prepared): void {
+  private finish({ enter: { args }, group }: Prepared): void {
     this.inFlight--
-    if (argsFile !== null) rmSync(argsFile, { force: true })
+    if (typeof args === 'string') rmSync(args, { force: true })
     this.groups.release(group)
   }
 }

@@ -14,7 +14,8 @@
  * above the sandboxes, which is covered, or on a disk that no sandbox sees otherwise.
  */
 export const starterChildren = String.raw`
-sub fail { print STDERR "$_[0]: $!\n"; exit 126 }
+my ($report, $failure) = (undef, 'failed');
+sub fail { my $why = $!; print STDERR "$_[0]: $why\n"; syswrite($report, $failure) if $report; exit 126 }
 sub mount_at { my ($source, $target, $type, $flags, $data) = @_; syscall($mount, $source, $target, $type, $flags, $data) == 0 or fail("mount $target") }
 sub attach { my ($tree, $target) = @_; syscall(429, $tree, $empty, -100, $target, 4) == 0 or fail("move_mount $target") }
 sub mapped {
@@ -148,6 +149,11 @@ sub become_root {
   syscall($setuid, 0) == 0 or fail('setuid');
 }
 
+sub join_groups {
+  my ($request) = @_;
+  for (@{$request->{join}}) { open(my $file, '>', $_) or fail($_); defined syswrite($file, '0') or fail($_) }
+}
+
 sub open_namespaces {
   my ($request) = @_;
   open(my $userns, '<', $request->{userns}) or fail($request->{userns});
@@ -215,7 +221,7 @@ sub filled_pipe {
 sub become {
   my ($request, $pipes, $terminal) = @_;
   detach($pipes, $terminal);
-  for (@{$request->{join}}) { open(my $file, '>', $_) or fail($_); defined syswrite($file, '0') or fail($_) }
+  join_groups($request);
   my @files;
   push @files, [3, $pipes->{3}] if $pipes->{3};
   my @paths = @{$request->{files}};
@@ -263,6 +269,28 @@ sub be_remover {
     defined syswrite(STDOUT, "d $id $status\n") or last;
   }
   syscall($exit_group, 0);
+}
+
+sub start_removal {
+  my ($id, $dir) = @_;
+  my ($pid) = grep { !defined $removers{$_}{id} } keys %removers;
+  if (!defined $pid) {
+    pipe(my $jobs, my $hand) or return tell_of($id, 'f', "pipe: $!");
+    $pid = fork;
+    return tell_of($id, 'f', "fork: $!") unless defined $pid;
+    be_remover($jobs) if $pid == 0;
+    $removers{$pid} = { hand => $hand };
+  }
+  $removers{$pid}{id} = $id;
+  $running{$id} = { pid => $pid, open => {} };
+  tell_of($id, 'p', $pid);
+  syswrite($removers{$pid}{hand}, "$id $dir\n");
+}
+
+sub removed {
+  my ($pid, $status) = @_;
+  my $id = delete $removers{$pid}{id};
+  end_of($id, $status) if defined $id;
 }
 
 `

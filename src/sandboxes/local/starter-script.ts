@@ -1,5 +1,6 @@
 import { BoundaryError } from '../../core/errors.ts'
 import { starterChildren } from './starter-children.ts'
+import { type Inside, starterInside } from './starter-inside.ts'
 
 /** A program to start in namespaces, as root of the user namespace of all sandboxes. */
 export interface StartRequest {
@@ -16,6 +17,8 @@ export interface StartRequest {
   readonly text?: readonly [number: number, words: readonly string[]] | undefined
   readonly env?: Readonly<Record<string, string>>
   readonly argv: readonly string[]
+  /** How it gets into a sandbox by itself; the variables are then all that it has. */
+  readonly inside?: Inside | undefined
   /** Which of 1, 2 and 3 are read; the first two are /dev/null otherwise. */
   readonly streams: readonly number[]
   /** A terminal is its first three instead: the near end is open in this process under `fd`. */
@@ -34,7 +37,19 @@ export const mostText = 60_000
 
 /** A request as the script takes it: four words, and then each list after its length. */
 export function requestWords(request: StartRequest): string[] {
-  const { ids, mounts, namespaces = [], joinFiles = [], files = [], text, env = {}, argv, terminal, ...how } = request
+  const {
+    ids,
+    mounts,
+    namespaces = [],
+    joinFiles = [],
+    files = [],
+    text,
+    env = {},
+    argv,
+    inside,
+    terminal,
+    ...how
+  } = request
   const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`)
   const lists = [
     mounts?.plan ?? [],
@@ -45,6 +60,7 @@ export function requestWords(request: StartRequest): string[] {
     text?.flat() ?? [],
     settings,
     argv,
+    inside ? [inside.pidns, inside.seccompFile, inside.capabilities, inside.cwd, inside.merged, ...inside.plan] : [],
     terminal ? [terminal.fd, terminal.cols, terminal.rows] : [],
   ]
   const words = [
@@ -77,6 +93,7 @@ const calls: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
   capset: [126, 91],
   exit_group: [231, 94],
   umount2: [166, 39],
+  pivot_root: [155, 41],
 }
 
 /** The numbers for this machine; null where they are not known. */
@@ -100,7 +117,7 @@ export function systemCalls(): readonly number[] | null {
  */
 export const starterScript = String.raw`
 use strict;
-my ($unshare, $mount, $prctl, $fsuid, $fsgid, $setns, $setgroups, $setgid, $setuid, $setsid, $sigmask, $signalfd, $prlimit, $dup3, $clone, $sethostname, $capset, $exit_group, $umount) = map { $_ + 0 } splice @ARGV, 0, 19;
+my ($unshare, $mount, $prctl, $fsuid, $fsgid, $setns, $setgroups, $setgid, $setuid, $setsid, $sigmask, $signalfd, $prlimit, $dup3, $clone, $sethostname, $capset, $exit_group, $umount, $pivot_root) = map { $_ + 0 } splice @ARGV, 0, 20;
 for (@ARGV) { open(my $file, '<&=', $_) or next; close $file }
 umask 022;
 $SIG{PIPE} = 'IGNORE';
@@ -135,12 +152,12 @@ sub tell_of {
   }
 }
 
-${starterChildren}
+${starterChildren}${starterInside}
 sub start {
   my ($id, $is_holder, @words) = @_;
   my %request;
   $request{$_} = shift @words for qw(home first userns limit);
-  for my $list (qw(plan streams join namespaces files texts env argv terminal)) { my $count = shift @words; $request{$list} = [splice @words, 0, $count] }
+  for my $list (qw(plan streams join namespaces files texts env argv inside terminal)) { my $count = shift @words; $request{$list} = [splice @words, 0, $count] }
   $request{first} += 0;
   my (%theirs, %ours);
   for (@{$request{streams}}) {
@@ -152,39 +169,19 @@ sub start {
   make_stage($request{home}) if @{$request{plan}} && !$stages{$request{home}};
   my ($control, $hand);
   if ($is_holder) { pipe($control, $hand) or return tell_of($id, 'f', "pipe: $!") }
+  my $goes_inside = @{$request{inside}};
+  filter_in($request{inside}[1]) if $goes_inside;
   my $pid = fork;
   return tell_of($id, 'f', "fork: $!") unless defined $pid;
-  if ($pid == 0) { $is_holder ? hold($id, \%request, \%theirs, $control) : become(\%request, \%theirs, $terminal) }
+  if ($pid == 0) { $is_holder ? hold($id, \%request, \%theirs, $control) : $goes_inside ? go_inside($id, \%request, \%theirs) : become(\%request, \%theirs, $terminal) }
   $running{$id} = { pid => $pid, open => {}, hand => $hand, is_holder => $is_holder, said => '', terminal => $request{terminal}[0] };
-  if ($is_holder) { $launchers{$pid} = $id } else { $by_pid{$pid} = $id }
+  if ($is_holder || $goes_inside) { $launchers{$pid} = $id } else { $by_pid{$pid} = $id }
   for (keys %ours) {
     my $fd = fileno $ours{$_};
     $running{$id}{open}{$_} = $fd;
     $streams{$fd} = { id => $id, number => $_, file => $ours{$_}, left => $request{limit} + 1 };
   }
   tell_of($id, 'p', $pid) unless $is_holder;
-}
-
-sub start_removal {
-  my ($id, $dir) = @_;
-  my ($pid) = grep { !defined $removers{$_}{id} } keys %removers;
-  if (!defined $pid) {
-    pipe(my $jobs, my $hand) or return tell_of($id, 'f', "pipe: $!");
-    $pid = fork;
-    return tell_of($id, 'f', "fork: $!") unless defined $pid;
-    be_remover($jobs) if $pid == 0;
-    $removers{$pid} = { hand => $hand };
-  }
-  $removers{$pid}{id} = $id;
-  $running{$id} = { pid => $pid, open => {} };
-  tell_of($id, 'p', $pid);
-  syswrite($removers{$pid}{hand}, "$id $dir\n");
-}
-
-sub removed {
-  my ($pid, $status) = @_;
-  my $id = delete $removers{$pid}{id};
-  end_of($id, $status) if defined $id;
 }
 
 sub forget { my ($id) = @_; my $process = $running{$id} or return; delete $running{$id} if $process->{ended} && !%{$process->{open}} }
@@ -230,17 +227,19 @@ sub hear_holders {
     if ($kind eq 'r') { tell_of($id, 'r', ''); next }
     $process->{pid} = $pid;
     $process->{is_up} = 1;
-    tell_of($id, 'p', "$pid$devices");
+    tell_of($id, 'p', "$pid$devices") if $kind eq 'h';
+    kill 'KILL', $pid if $process->{is_killed};
     my $status = delete $unclaimed{$pid};
     if (kill(0, $pid) || $! != 3) { $by_pid{$pid} = $id } else { end_of($id, $status // 9) }
   }
 }
 
 sub launched {
-  my ($id) = @_;
+  my ($id, $status) = @_;
   hear_holders();
   my $process = $running{$id};
   return if !$process || $process->{is_up};
+  return end_of($id, $status) unless $process->{is_holder};
   for (values %{$process->{open}}) { sysread($streams{$_}{file}, $process->{said}, 65536, length $process->{said}); delete $streams{$_} }
   delete $running{$id};
   tell_of($id, 'f', $process->{said});
@@ -250,7 +249,7 @@ sub collect_ended {
   sysread($signals, my $ignored, 4096);
   while ((my $pid = waitpid(-1, 1)) > 0) {
     my $status = $?;
-    if (exists $launchers{$pid}) { launched(delete $launchers{$pid}) }
+    if (exists $launchers{$pid}) { launched(delete $launchers{$pid}, $status) }
     elsif (exists $by_pid{$pid}) { end_of(delete $by_pid{$pid}, $status) }
     elsif (exists $removers{$pid}) { removed($pid, $status || 256); delete $removers{$pid} }
     else { $unclaimed{$pid} = $status }
@@ -265,7 +264,7 @@ sub handle {
   return start_removal($id, $words[0]) if $verb eq 'remove';
   my $process = $running{$id} or return;
   if ($verb eq 'renew') { syswrite($process->{hand}, 'r') if $process->{hand} }
-  elsif ($verb eq 'kill') { kill 'KILL', $process->{pid} unless $process->{ended} }
+  elsif ($verb eq 'kill') { hear_holders(); $process->{is_killed} = 1; kill 'KILL', $process->{pid} unless $process->{ended} }
   elsif ($verb eq 'resize' && !$process->{ended}) { my $near = near_end($process->{terminal}); set_size($near, @words) if $near; tell_of($id, 'r', '') }
   elsif ($verb eq 'drop') { my @open = values %{$process->{open}}; close_stream($_) for @open }
 }

@@ -5,8 +5,7 @@ import type { Readable, Writable } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import { ExhaustionError, exhaustionIn, patiently } from '../../lib/exhaustion.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
-import { cleanEnv } from '../namespaces/as-root-inside.ts'
-import { inheritedDescriptors } from './descriptors.ts'
+import { cleanEnv, inheritedDescriptors } from '../namespaces/as-root-inside.ts'
 import { NoTerminalError, requestWords, type StartRequest, starterScript, systemCalls } from './starter-script.ts'
 
 /** One of a process's streams. It emits `data`. */

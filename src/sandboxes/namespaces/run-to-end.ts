@@ -1,4 +1,5 @@
 import { type EventEmitter, once } from 'node:events'
+import { constants } from 'node:os'
 import type { Writable } from 'node:stream'
 import { PassThrough, type Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
@@ -101,29 +102,40 @@ export function held(output: Readable): Readable {
   return output.pipe(new PassThrough())
 }
 
-/** Waits for a command of bubblewrap, which reports on its third stream whether it started; a timeout or an abort kills all its processes. */
+/**
+ * Waits for a command whose third stream tells whether it started; a timeout or an abort kills all its processes. Bubblewrap reports
+ * every end of a command there, the starter only that it could not become one.
+ */
 export async function runReported(
   child: RunningCommand,
   options: ExecOptions,
   group: KillableGroup,
+  reported: 'end' | 'failure',
 ): Promise<{ result: ExecResult; started: boolean }> {
   const report = collect(child.stdio[3] as OutputStream, 4096)
   const { code, signal, ...ended } = await runToEnd(child, options, async () => {
     await group.kill()
     child.kill('SIGKILL')
   })
-  const started = report.text().includes('exit-code')
+  const said = report.text()
+  const started = reported === 'end' ? said.includes('exit-code') : said === ''
   // Nothing inside has run yet, so that these are the words of programs of this machine.
   const resource = started || signal !== null || ended.timedOut ? null : exhaustionIn(ended.stderr)
   if (resource !== null)
     throw new ExhaustionError(resource, `cannot enter the sandbox: ${ended.stderr.trim().slice(-300)}`)
-  const exitCode = ended.timedOut ? 124 : exitCodeOf(code, signal, started, ended.stderr)
+  const exitCode = ended.timedOut ? 124 : exitCodeOf({ code, signal, started, said, stderr: ended.stderr })
   return { started, result: { exitCode, ...ended } }
 }
 
-/** A command that cannot be found or entered ends as a shell would end it. */
-function exitCodeOf(code: number | null, signal: NodeJS.Signals | null, started: boolean, stderr: string): number {
-  if (signal) return 137
+interface Outcome extends Pick<Ended, 'code' | 'signal' | 'stderr'> {
+  readonly started: boolean
+  /** The report. */
+  readonly said: string
+}
+
+/** A command that cannot be found or entered, or that is killed, ends as a shell would end it. */
+function exitCodeOf({ code, signal, started, said, stderr }: Outcome): number {
+  if (signal) return 128 + constants.signals[signal]
   if (started) return code ?? 1
-  return /^bwrap: execvp .*: No such file or directory$/m.test(stderr) ? 127 : 126
+  return said === 'missing' || /^bwrap: execvp .*: No such file or directory$/m.test(stderr) ? 127 : 126
 }

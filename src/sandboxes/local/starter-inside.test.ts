@@ -1,0 +1,139 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { plainEnvironment } from '../../../test/contracts/environment.ts'
+import { needs } from '../../../test/needs.ts'
+import type { SandboxLease } from '../../core/sandbox.ts'
+import { loadLease } from '../namespaces/lease-file.ts'
+import { collect } from '../namespaces/run-to-end.ts'
+import { seccompFileIn } from './entry.ts'
+import local from './index.ts'
+import { mergedIn } from './machine-files.ts'
+import { findPrivileges } from './privileges.ts'
+import { startProcess } from './starter.ts'
+import { makeHome } from './workshop.ts'
+
+const stateDir = mkdtempSync(join(tmpdir(), 'ot-inside-'))
+afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
+const isRoot = process.getuid?.() === 0
+const ownIds = isRoot ? (await findPrivileges(await makeHome(stateDir))).ownIds : null
+const provider = local.make({ pids: 256, verify: 'fresh' }, { env: {}, stateDir })
+const lease = (trial: string) =>
+  provider.lease({ owner: { job: 'inside', trial }, environment: plainEnvironment(stateDir) })
+
+describe.skipIf(ownIds === null)('a command that the starter lets in', needs('bwrap', 'unshare', 'perl'), () => {
+  let box: SandboxLease
+  beforeAll(async () => {
+    box = await lease('one')
+  })
+  afterAll(() => box[Symbol.asyncDispose]())
+  const sh = async (script: string) => (await box.exec(['sh', '-c', script])).stdout
+
+  test('is a child of no other program, leads its session, and has few rights', async () => {
+    expect(await sh('cut -d" " -f4,6 /proc/$$/stat; echo $$')).toMatch(/^0 (\d+)\n\1\n$/)
+    const status = await sh('cat /proc/self/status')
+    for (const set of ['Inh', 'Prm', 'Eff', 'Amb'])
+      expect(status).toMatch(new RegExp(`^Cap${set}:\\s+00000000a00405fb$`, 'm'))
+    expect(status).toMatch(/^NoNewPrivs:\s+1$/m)
+    expect(status).toMatch(/^Seccomp:\s+2\nSeccomp_filters:\s+1$/m)
+    expect(status).toMatch(/^Sig(Blk|Ign):\s+0+\n(.*\n)?Sig(Blk|Ign):\s+0+$/m)
+  })
+
+  test('has three open files, and its own variables only', async () => {
+    expect(await sh('ls /proc/$$/fd')).toBe('0\n1\n2\n')
+    const { stdout } = await box.exec(['env'], { cwd: '/tmp', env: { A: 'b = c', EMPTY: '', PWD: '/wrong' } })
+    expect(stdout.split('\n').filter(Boolean).sort()).toEqual([
+      'A=b = c',
+      'EMPTY=',
+      'HOME=/root',
+      expect.stringMatching(/^PATH=/),
+      'PWD=/tmp',
+    ])
+  })
+
+  test('sees the mounts of its sandbox alone, none of which gives rights to who runs a program', async () => {
+    const mounts = (await sh('cut -d" " -f5,6 /proc/self/mountinfo')).trim().split('\n')
+    expect(mounts.filter((line) => !line.includes('nosuid'))).toEqual([])
+    const places = new Set(mounts.map((line) => line.replace(/ .*/, '')))
+    for (const place of ['/', '/usr', '/proc', '/proc/sys', '/proc/keys', '/dev', '/dev/shm', '/dev/pts', '/logs'])
+      expect(places).toContain(place)
+    expect([...places].filter((place) => !/^\/($|usr|opt|bin|sbin|lib|proc|dev|logs)/.test(place))).toEqual([])
+    expect(await sh('echo x > /proc/sys/kernel/hostname; cat /proc/keys; echo seen')).toBe('seen\n')
+    const devices = mounts.filter((line) => !line.includes('nodev')).map((line) => line.replace(/ .*/, ''))
+    expect(devices.sort()).toEqual(
+      ['full', 'null', 'pts', 'random', 'tty', 'urandom', 'zero'].map((name) => `/dev/${name}`),
+    )
+  })
+
+  test('finds the devices of a container', async () => {
+    expect(await sh('cd /dev; ls -d *; readlink fd stdin ptmx; echo > null; head -c 2 zero | wc -c')).toBe(
+      'core\nfd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero\n/proc/self/fd\n/proc/self/fd/0\npts/ptmx\n2\n',
+    )
+  })
+
+  test('ends as a shell would end it', async () => {
+    const codes = async (...argv: string[]) => (await box.exec(argv)).exitCode
+    expect(await codes('no-such-program')).toBe(127)
+    expect(await codes('/etc')).toBe(126)
+    expect((await box.exec(['true'], { cwd: '/nowhere' })).stderr).toBe(
+      'cannot enter /nowhere: No such file or directory\n',
+    )
+    expect(await codes('sh', '-c', 'kill -SEGV $$')).toBe(139)
+    expect(await codes('sh', '-c', 'exit 7')).toBe(7)
+  })
+
+  test('gets in with others at once, when the places of its mounts are not there yet', async () => {
+    for (const trial of ['two', 'three', 'four']) {
+      await using fresh = await lease(trial)
+      const ended = await Promise.all(Array.from({ length: 6 }, () => fresh.exec(['ls', '/logs'])))
+      for (const { stderr, exitCode } of ended) expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
+    }
+  })
+
+  test('shows nothing of itself to programs inside before it is the command', async () => {
+    const spy = `
+      while (!-e '/tmp/stop') {
+        for my $dir (grep { $_ ne '/proc/1' } glob '/proc/[0-9]*') {
+          next unless name($dir) =~ /^(sandbox|perl)\\0*$/;
+          my @seen = (grep { defined } map { readlink "$dir/$_" } qw(root cwd exe));
+          for (qw(environ maps mem)) { push @seen, $_ if open(my $file, '<', "$dir/$_") }
+          push @seen, 'fd' if opendir(my $list, "$dir/fd");
+          # It may have become the command meanwhile.
+          print "@seen\\n" if @seen && name($dir) =~ /^sandbox/;
+        }
+      }
+      sub name { open(my $file, '<', "$_[0]/cmdline") or return ''; local $/; return <$file> // '' }`
+    const spying = box.exec(['perl', '-e', spy])
+    for (let i = 0; i < 40; i++) await box.exec(['true'])
+    await sh('touch /tmp/stop')
+    expect(await spying).toMatchObject({ exitCode: 0, stdout: '', stderr: '' })
+  })
+
+  test('leaves no process when it is stopped on its way in', async () => {
+    const late = Array.from({ length: 24 }, (_, i) => box.exec(['sleep', '1000'], { timeoutSec: i / 1000 }))
+    for (const { timedOut } of await Promise.all(late)) expect(timedOut).toBe(true)
+    expect(await sh('grep -l sleep /proc/[0-9]*/comm | wc -l')).toBe('0\n')
+  })
+
+  test('is refused where a link lies in the place of a mount', async () => {
+    await sh('ln -s /etc /tmp/link')
+    if (ownIds === null) throw new Error('no ids')
+    const home = join(stateDir, 'local')
+    const of = `/proc/${loadLease(join(home, 'sandboxes', box.id))?.holder?.pid}/ns`
+    const inside = { pidns: `${of}/pid`, seccompFile: seccompFileIn(home), capabilities: 0, cwd: '/' }
+    const child = await startProcess({
+      ids: ownIds,
+      namespaces: ['mnt', 'ipc', 'uts', 'net'].map((name) => `${of}/${name}`),
+      inside: { ...inside, merged: mergedIn(home), plan: ['rw', '/tmp/link', stateDir] },
+      argv: ['true'],
+      streams: [1, 2, 3],
+      limitBytes: 1000,
+    })
+    const [complaint, report] = [collect(child.stderr, 1000), collect(child.stdio[3] ?? null, 1000)]
+    expect(await once(child, 'close')).toEqual([126, null])
+    expect(complaint.text()).toMatch(/^move_mount \/tmp\/link: /)
+    expect(report.text()).toBe('failed')
+  })
+})

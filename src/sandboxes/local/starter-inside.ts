@@ -1,0 +1,143 @@
+/** A sandbox that a command gets into without another program. */
+export interface Inside {
+  /** The file of its namespace of processes. */
+  readonly pidns: string
+  /** A filter of calls, as the kernel takes it. */
+  readonly seccompFile: string
+  /** The capabilities that stay, a bit for each. */
+  readonly capabilities: number
+  readonly cwd: string
+  /** Where the root is mounted. */
+  readonly merged: string
+  /** Mounted inside, in order: kind (`rw`, `ro`, or `hide` for an empty directory), place and source of each. */
+  readonly plan: readonly string[]
+}
+
+/**
+ * How a command gets in without another program, as Perl of starter-script.ts. Two forks: the first joins the control groups and the
+ * namespaces and ends; the second is the command, a child of the starter, in a mount namespace of its own.
+ *
+ * Both hold no file of ours but the streams of the command and the pipes to report on, and nothing inside may look into them: they are not dumpable,
+ * and their memory belongs to the host's user namespace. What is shown is opened while the mounts of the host are there, and attached when the
+ * sandbox's root is the root, so that no link inside leads out; a link in the place of a mount point is refused. Then the mounts of
+ * the host are taken away, and with them all but a few capabilities, the right to gain others, and the calls that the filter forbids.
+ *
+ * On its third stream the command says nothing; what did not become the command says `missing` or `failed` there.
+ */
+export const starterInside = String.raw`
+my %filters;
+sub filter_in {
+  my ($path) = @_;
+  return $filters{$path} if $filters{$path};
+  open(my $file, '<', $path) or return;
+  local $/;
+  return $filters{$path} = <$file>;
+}
+
+sub tree_of {
+  my ($source, $attributes) = @_;
+  my $tree = syscall(428, -100, $source, 0x88001);
+  $tree >= 0 or fail("open_tree $source");
+  my $set = pack('Q4', $attributes, 0, 0, 0);
+  syscall(442, $tree, $empty, 0x9000, $set, 32) == 0 or fail("mount_setattr $source");
+  return $tree;
+}
+
+sub fresh {
+  my ($type, $attributes, @options) = @_;
+  push @options, source => $type;
+  my $context = syscall(430, $type, 1);
+  $context >= 0 or fail("fsopen $type");
+  while (my ($name, $value) = splice @options, 0, 2) { syscall(431, $context, 1, $name, $value, 0) == 0 or fail("fsconfig $type") }
+  syscall(431, $context, 6, 0, 0, 0) == 0 or fail("fsconfig $type");
+  my $tree = syscall(432, $context, 1, $attributes);
+  $tree >= 0 or fail("fsmount $type");
+  return $tree;
+}
+
+sub mount_point { my ($at) = @_; lstat $at; -d _ or mkdir $at, 0755 or $! == 17 or fail("mkdir $at") }
+
+my @devices = qw(null zero full random urandom tty);
+sub make_root {
+  my ($merged, @plan) = @_;
+  mount_at('none', '/', 'none', 0x44000, $empty);
+  my $root = tree_of($merged, 6);
+  my @nodes = map { tree_of("/dev/$_", 2) } @devices;
+  my @parts;
+  while (my ($kind, $at, $source) = splice @plan, 0, 3) { push @parts, [$at, $kind eq 'hide' ? fresh('tmpfs', 6, size => '4096', mode => '0555') : tree_of($source, $kind eq 'ro' ? 7 : 6)] }
+  attach($root, $merged);
+  chdir $merged or fail($merged);
+  my $here = '.';
+  syscall($pivot_root, $here, $here) == 0 or fail('pivot_root');
+  mount_point('/proc');
+  attach(fresh('proc', 14), '/proc');
+  mount_point('/dev');
+  attach(fresh('tmpfs', 6, mode => '0755'), '/dev');
+  for (0 .. $#devices) {
+    open(my $file, '>', "/dev/$devices[$_]") or fail("/dev/$devices[$_]");
+    attach($nodes[$_], "/dev/$devices[$_]");
+  }
+  symlink "/proc/self/fd/$_->[0]", "/dev/$_->[1]" for [0, 'stdin'], [1, 'stdout'], [2, 'stderr'];
+  symlink '/proc/self/fd', '/dev/fd';
+  symlink '/proc/kcore', '/dev/core';
+  mkdir '/dev/pts', 0755;
+  mkdir '/dev/shm', 0755;
+  attach(fresh('devpts', 10, ptmxmode => '0666', mode => '0620'), '/dev/pts');
+  symlink 'pts/ptmx', '/dev/ptmx';
+  for (@parts) { mount_point($_->[0]) unless $_->[0] =~ m{^/proc/}; attach($_->[1], $_->[0]) }
+  syscall($umount, $here, 2) == 0 or fail('umount');
+  chdir '/' or fail('/');
+}
+
+sub keep_capabilities {
+  my ($kept) = @_;
+  my $header = pack('L2', 0x20080522, 0);
+  my $sets = pack('L6', $kept, $kept, $kept, 0, 0, 0);
+  syscall($capset, $header, $sets) == 0 or fail('capset');
+  for (grep { $kept & 1 << $_ } 0 .. 31) { syscall($prctl, 47, 2, $_, 0, 0) == 0 or fail('prctl') }
+}
+
+sub be_command {
+  my ($request, $filter) = @_;
+  my (undef, undef, $kept, $cwd, @root) = @{$request->{inside}};
+  syscall(436, 4, 0xffffffff, 0) == 0 or fail('close_range');
+  syscall($prctl, 38, 1, 0, 0, 0) == 0 or fail('prctl');
+  syscall($setsid);
+  make_root(@root);
+  keep_capabilities($kept + 0);
+  chdir $cwd or fail("cannot enter $cwd");
+  %ENV = (map({ split /=/, $_, 2 } @{$request->{env}}), PWD => $cwd);
+  my @argv = @{$request->{argv}};
+  syscall(436, 3, 0xffffffff, 4) == 0 or fail('close_range');
+  my $program = pack('S x6 P', length($filter) / 8, $filter);
+  syscall($prctl, 22, 2, $program, 0, 0) == 0 or fail('seccomp');
+  exec { $argv[0] } @argv;
+  $failure = 'missing' if $! == 2;
+  fail("cannot run $argv[0]");
+}
+
+sub go_inside {
+  my ($id, $request, $pipes) = @_;
+  $report = $pipes->{3};
+  detach($pipes);
+  my @kept = map { fcntl($_, 1030, 32) or fail('fcntl') } $report, $ack;
+  put($kept[$_] + 0, 3 + $_) for 0, 1;
+  open($report, '>&=', 3) or fail('report');
+  join_groups($request);
+  my ($pidns, $filter_path) = @{$request->{inside}};
+  my $filter = filter_in($filter_path) or fail($filter_path);
+  open(my $processes, '<', $pidns) or fail($pidns);
+  my ($userns, @namespaces) = open_namespaces($request);
+  enter(@namespaces, $processes);
+  become_root($userns);
+  $0 = 'sandbox';
+  syscall($prctl, 4, 0, 0, 0, 0) == 0 or fail('prctl');
+  syscall(436, 5, 0xffffffff, 0) == 0 or fail('close_range');
+  my $pid = syscall($clone, 0x28011, 0, 0, 0, 0);
+  fail('clone') if $pid < 0;
+  be_command($request, $filter) if $pid == 0;
+  open(my $tell, '>&=', 4);
+  syswrite($tell, "c $id $pid\n");
+  syscall($exit_group, 0);
+}
+`
