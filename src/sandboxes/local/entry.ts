@@ -16,7 +16,7 @@ import { enterUser } from './holder.ts'
 import { enterOwnIds, type OwnIds } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
 import { type StartedProcess, startProcess } from './starter.ts'
-import { NoTerminalError } from './starter-script.ts'
+import { mostText, NoTerminalError } from './starter-script.ts'
 
 /** A program of the host that ends up as a command inside. */
 export interface Entry {
@@ -84,6 +84,15 @@ export function commandArgs(request: EntryRequest): string[] {
     throw new BoundaryError('task', 'a variable or a directory holds a NUL character', { retryable: false })
   }
   return words
+}
+
+/** Those that are too long for the starter's pipe go through a file. */
+export function keepArgs(words: readonly string[], dir: string, byStarter: boolean): readonly string[] | string {
+  const args = words.map((word) => `${word}\0`).join('')
+  if (byStarter && Buffer.byteLength(args) <= mostText) return words
+  const file = join(dir, `command-${randomBytes(6).toString('hex')}.args`)
+  writeFileSync(file, args, { mode: 0o600 })
+  return file
 }
 
 /** The same for the starter, which lets a command in by itself. */

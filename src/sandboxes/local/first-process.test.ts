@@ -35,7 +35,8 @@ describe.skipIf(ownIds === null)('the first process of a sandbox', needs('bwrap'
     )
     // Whichever it is: under load one may overtake another.
     await Promise.race(many)
-    const started = readdirSync(join(stateDir, 'local/sandboxes')).length
+    // Without the one that was there before: those of the first turn, and of the next.
+    const started = readdirSync(join(stateDir, 'local/sandboxes')).length - 1
     await Promise.all(many.map(async (lease) => (await lease)[Symbol.asyncDispose]()))
     expect(started).toBeLessThanOrEqual(8 * availableParallelism())
     expect(readdirSync(join(stateDir, 'local/sandboxes'))).toEqual([box.id])

@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
@@ -21,6 +20,7 @@ import { defaultLimitBytes, runReported } from '../namespaces/run-to-end.ts'
 import { makeDiskMeter } from './disk-use.ts'
 import {
   commandArgs,
+  keepArgs,
   openOnTerminal,
   openTerminalBy,
   type Prepared,
@@ -38,7 +38,6 @@ import {
   toolPlace,
   writeResolver,
 } from './machine-files.ts'
-import { mostText } from './starter-script.ts'
 import { noRoom, Storage } from './storage.ts'
 import { openUplink, type Uplink } from './uplink.ts'
 import { Users } from './users.ts'
@@ -234,7 +233,7 @@ export class Machine {
     const netPid = await this.netPid()
     const group = this.groups.take()
     const env = { ...cleanEnv, HOME: who.home, ...this.options.env, ...options.env, ...group.env }
-    const { home, privileges } = this.options
+    const { dir, home, privileges } = this.options
     const request = {
       merged: mergedIn(home),
       kernelFiles: this.kernelFiles,
@@ -247,7 +246,7 @@ export class Machine {
     }
     // Without control groups its processes are found by a variable that only another program than the starter carries.
     const inside = byStarter && !terminal && group.joinFiles.length > 0 ? request : null
-    const args = inside ? [] : this.keepArgs(commandArgs(request), byStarter)
+    const args = inside ? [] : keepArgs(commandArgs(request), dir, byStarter)
     const enter = {
       privileges,
       outerPid: this.holder.outerPid,
@@ -262,15 +261,6 @@ export class Machine {
     return { enter, inside, argv: [...who.prefix, ...argv], group }
   }
 
-  /** Arguments of bubblewrap that are too long for the starter's pipe go through a file. */
-  private keepArgs(words: readonly string[], byStarter: boolean): readonly string[] | string {
-    const args = words.map((word) => `${word}\0`).join('')
-    if (byStarter && Buffer.byteLength(args) <= mostText) return words
-    const file = join(this.options.dir, `command-${randomBytes(6).toString('hex')}.args`)
-    writeFileSync(file, args, { mode: 0o600 })
-    return file
-  }
-
   private toolDirs(): [target: string, source: string][] {
     const { dir, privileges, toolDirs = [] } = this.options
     return toolDirs.map(({ source, target }, index) => [target, privileges.ownIds ? toolPlace(dir, index) : source])
@@ -278,11 +268,8 @@ export class Machine {
 
   /** What a command says after the kernel killed some of the sandbox's programs, and not for their own use of memory, is no result. */
   private requireMemory(): void {
-    if (this.options.group?.lostToOthers())
-      throw new ExhaustionError(
-        'memory',
-        'the system killed programs in the sandbox because this machine has none left',
-      )
+    const why = 'the system killed programs in the sandbox because this machine has none left'
+    if (this.options.group?.lostToOthers()) throw new ExhaustionError('memory', why)
   }
 
   private watchedStorage(limitMb: number): Storage {
