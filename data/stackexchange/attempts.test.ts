@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { attemptsOf, likeness } from './attempts.ts'
-import { commandIn, orderOf } from './commands.ts'
+import { commandIn, commandOf, orderOf } from './commands.ts'
 import { asksToExplain, type Question } from './question.ts'
 
 const block = (before: string, text: string) => ({ before, text, language: null })
@@ -54,6 +54,11 @@ test.each([
   ['names no file', [block('', 'a')], 'cat Dockerfile'],
 ])('what cannot be tried is left out: %s', (problem, shown, command) => {
   expect(attemptsOf(question(shown, answer([command])))).toContain(problem)
+})
+
+test('no file of a task has a name that means something beside its Dockerfile', () => {
+  expect(commandOf(question([], answer(['sort docker-compose.yaml'])))).toContain('names no file')
+  expect(commandOf(question([], answer(['sort a.txt'])))).toMatchObject({ file: 'a.txt' })
 })
 
 test('a command after a prompt goes on while a quotation is open', () => {

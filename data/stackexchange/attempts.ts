@@ -1,4 +1,4 @@
-import { commandIn } from './commands.ts'
+import { commandIn, isTaken } from './commands.ts'
 import { answersOf, type PostAnswer, type Question } from './question.ts'
 import { type CodeAt, runCode } from './run-code.ts'
 
@@ -59,9 +59,6 @@ function filesOf({ script, interpreter }: Program): string[] {
 }
 
 const isFileName = /\.\w+$|^(?:your|my|in|input|text|data|log|the)?_?(?:file|input|data)(?:name)?_?\d?$/i
-/** These mean something beside a Dockerfile, or to the tests. */
-const isTaken = /^(?:Dockerfile|(?:docker-)?compose\.ya?ml|solve\.(?:sh|py)|reference\.sh)$/i
-
 /** Texts for these files: those that the question introduces by the file's name, else in order; of one file, each that it may be. */
 function inputsOf(names: readonly string[], texts: Question['code']): Readonly<Record<string, string>>[] {
   if (names.length === 0 || names.length > texts.length) return []

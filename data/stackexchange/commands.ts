@@ -41,6 +41,9 @@ function isOpen(command: string): boolean {
   return /['"]/.test(command.replace(/\\.|'[^']*'|"(?:[^"\\]|\\.)*"/g, ''))
 }
 
+/** These mean something beside a Dockerfile, or to the tests. */
+export const isTaken = /^(?:Dockerfile|(?:docker-)?compose\.ya?ml|solve\.(?:sh|py)|reference\.sh)$/i
+
 /** The last bare word that reads like a file's name. */
 function fileOf(command: string): string | null {
   const bare = command.replace(/'[^']*'|"[^"]*"/g, ' ')
@@ -49,7 +52,7 @@ function fileOf(command: string): string | null {
     (word) =>
       /\.\w+$/.test(word) || /^(?:your|my|in|input|text|data|log|the)?_?(?:file|input|data)(?:name)?$/i.test(word),
   )
-  return named.at(-1) ?? null
+  return named.filter((word) => !isTaken.test(word)).at(-1) ?? null
 }
 
 /** The order in which awk goes through an array is nobody's wish. */
