@@ -34,7 +34,7 @@ describe.skipIf(ownIds === null)('a command that the starter lets in', needs('bw
   test('is a child of no other program, leads its session, and has few rights', async () => {
     expect(await sh('cut -d" " -f4,6 /proc/$$/stat; echo $$')).toMatch(/^0 (\d+)\n\1\n$/)
     const status = await sh('cat /proc/self/status')
-    for (const set of ['Inh', 'Prm', 'Eff', 'Amb'])
+    for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'])
       expect(status).toMatch(new RegExp(`^Cap${set}:\\s+00000000a00405fb$`, 'm'))
     expect(status).toMatch(/^NoNewPrivs:\s+1$/m)
     expect(status).toMatch(/^Seccomp:\s+2\nSeccomp_filters:\s+1$/m)
