@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test, vi } from 'vitest'
 import { ContainerEngine } from '../../src/sandboxes/containers/container-engine.ts'
+import { baseImage } from '../container-engine.ts'
 import { everything, onEachEngine } from '../container-kit.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
 
@@ -22,7 +23,7 @@ const owner = { job: 'calls', trial: 'one' }
 const environment = plainEnvironment(scratch)
 
 /** What a trial spares the engine. */
-onEachEngine(stateDir, ({ started, makeProvider }) => {
+onEachEngine(stateDir, ({ name, started, makeProvider }) => {
   test('a small tree arrives right under the root as it is: bytes, modes and links', async () => {
     const source = mkdtempSync(join(scratch, 'small-'))
     mkdirSync(join(source, 'closed'), { recursive: true })
@@ -111,4 +112,26 @@ onEachEngine(stateDir, ({ started, makeProvider }) => {
       hijack.mockRestore()
     }
   })
+
+  // Process 1, the entrypoint itself, and then the shell on the streams.
+  const untilThree = 'n=0; until [ $n -gt 2 ]; do n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; done'
+  test.each([
+    ['ends at once', 'exit 0'],
+    ['kills the shell that commands go to', `${untilThree}; kill -9 -1`],
+  ])(
+    'an entrypoint that %s keeps no command from running',
+    async (title, script) => {
+      const dir = join(scratch, `${name} ${title}`)
+      mkdirSync(dir)
+      writeFileSync(join(dir, 'entry'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+      writeFileSync(join(dir, 'Dockerfile'), `FROM ${baseImage}\nCOPY entry /entry\nENTRYPOINT ["/entry"]\n`)
+      for (let round = 0; round < 3; round++) {
+        await using box = await makeProvider().lease({ owner, environment: plainEnvironment(dir) })
+        expect((await box.exec(['echo', 'here'])).stdout).toBe('here\n')
+        await box.freeze({ system: 'image' })
+        expect((await box.exec(['echo', 'there'])).stdout).toBe('there\n')
+      }
+    },
+    60_000,
+  )
 })

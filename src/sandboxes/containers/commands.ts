@@ -73,21 +73,22 @@ export class Commands {
   /** Makes a shell ready before it is needed. */
   warm(user: User = this.defaults.user): void {
     const key = keyOf(user)
-    this.spareFrom(key, this.start(key))
+    void this.spareFrom(key, this.start(key))
   }
 
-  /** Takes root's shell that the container was started with; `lostMark` as of a shell. */
-  attach(lostMark: string): void {
+  /** Takes root's shell that the container starts with; `lostMark` as of a shell. Where that fails, shells are started as for any other container. */
+  attach(lostMark: string): Promise<void> {
     const attached = Shell.attach(this.engine, this.container, lostMark).then((shell) => {
       this.open.add(shell)
       return shell
     })
-    this.spareFrom(keyOf('0'), attached)
+    return this.spareFrom(keyOf('0'), attached)
   }
 
-  private spareFrom(key: string, opening: Promise<Shell>): void {
+  private spareFrom(key: string, opening: Promise<Shell>): Promise<void> {
     const put = opening.then((shell) => this.put(key, shell)).catch(() => {})
     this.spares.set(key, put)
+    return put
   }
 
   /** Closes every connection; what runs inside ends with the container. */

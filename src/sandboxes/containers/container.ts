@@ -80,15 +80,14 @@ export function waitingProgram(entrypoint: readonly string[]): readonly string[]
   return entrypoint.length > 0 ? [...entrypoint, 'sh', '-c', 'sleep infinity'] : []
 }
 
-/** Makes a container and starts it. When this throws there may be one of that name: the caller removes it. */
+/** Starts a container that was made. */
 export async function startContainer(engine: ContainerEngine, spec: ContainerSpec): Promise<void> {
-  await createContainer(engine, spec)
   await engine.ask({ method: 'POST', path: url`/containers/${spec.name}/start` }).catch((error: unknown) => {
     throw blameGpu(blameImage(error, spec), spec)
   })
 }
 
-/** Makes a container. */
+/** Makes a container. When this throws there may be one of that name: the caller removes it. */
 export async function createContainer(engine: ContainerEngine, spec: ContainerSpec): Promise<void> {
   const { entrypoint, command } = mainCommand(spec.program, spec.channel)
   const json = {

@@ -249,10 +249,14 @@ export class Generations {
     const isOwn = spec.image === this.options.spec.image
     const channel = this.hasChannel && isOwn ? randomBytes(16).toString('hex') : null
     const full = { ...spec, name: this.container, network, channel }
+    if (!project) await createContainer(engine, full)
+    // Its mark is printed once, perhaps at once: the image's own program may kill every shell. Podman takes longer this way.
+    const attachesFirst = spec.program.length > 0
+    if (channel !== null && attachesFirst) await this.commands.attach(channel)
     await (project ? project.start(full) : startContainer(engine, full))
-    if (channel !== null) this.commands.attach(channel)
+    if (channel !== null && !attachesFirst) void this.commands.attach(channel)
     // Root's shell is there after the next command anyway.
-    else if (!isRoot(spec.user)) this.commands.warm()
+    if (channel === null && !isRoot(spec.user)) this.commands.warm()
   }
 
   private async commit(holder: Holder): Promise<string> {
