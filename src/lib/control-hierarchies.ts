@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from '
 import { join } from 'node:path'
 import { exhaustedBy } from './exhaustion.ts'
 import { codeOf } from './files.ts'
+import { markName, ourselves } from './process-identity.ts'
 
 export type LimitName = 'cpu' | 'memory' | 'pids'
 
@@ -62,7 +63,8 @@ function readOwnGroups(): string {
 /** Makes our common parent; false when this process may not, or may not move processes into it. */
 function prepare({ version, root, controllers }: Hierarchy, name: string): boolean {
   const dir = join(root, name)
-  const probe = join(dir, `probe-${randomBytes(4).toString('hex')}`)
+  // Named like a sandbox of this process: whoever cleans up after it finds one that a kill left.
+  const probe = join(dir, `${randomBytes(6).toString('hex')}-${markName(ourselves())}`)
   try {
     mkdirSync(probe, { recursive: true })
     if (version === 2)
