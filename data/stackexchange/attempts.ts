@@ -1,4 +1,4 @@
-import { commandIn, isTaken } from './commands.ts'
+import { commandIn, isTaken, orderOf } from './commands.ts'
 import { answersOf, type PostAnswer, type Question } from './question.ts'
 import { type CodeAt, runCode } from './run-code.ts'
 
@@ -127,12 +127,11 @@ export async function agreeOn(
     attempts.map((attempt) => ({ ...attempt, files: renamed(files, first.files, attempt.files) })),
   )
   const ran = await runAttempts(tried, at)
-  const printed = (nth: number) =>
-    ran
-      .find(({ attempt }) => attempt === tried[nth])
-      ?.printed.split('\n')
-      .sort()
-      .join('\n')
+  const isAnyOrder = orderOf(first).order === 'any'
+  const printed = (nth: number) => {
+    const text = ran.find(({ attempt }) => attempt === tried[nth])?.printed
+    return isAnyOrder ? text?.split('\n').sort().join('\n') : text
+  }
   return cases.every((_, nth) => {
     const wanted = printed(nth * attempts.length)
     return attempts.every((__, i) => {

@@ -55,7 +55,7 @@ function fileOf(command: string): string | null {
   return named.filter((word) => !isTaken.test(word)).at(-1) ?? null
 }
 
-/** The order in which awk goes through an array is nobody's wish. */
+/** The order in which awk goes through an array is arbitrary. */
 export function orderOf({ script }: { readonly script: string }): { readonly order?: 'any' } {
   return /\bfor\s*\(\s*\w+\s+in\s+\w+\s*\)/.test(script) && !/\bsort\b|sorted_in/.test(script) ? { order: 'any' } : {}
 }

@@ -65,7 +65,7 @@ export function ruleFor({ path, change }: SystemChange, searchPath: readonly str
   if (programs.has(dir)) return { shadows: [...programs].filter((it) => it !== dir).map((it) => `${it}/${name}`) }
   if (/^lib.*\.(?:so(\.|$)|a$)|^ld-.*\.so/.test(name) && libraries.test(path))
     return { shadows: libraryDirs.map((it) => `${it}/${name}`).filter((it) => it !== path) }
-  const shadows = [...shadowedModules(path), ...shadowedHeaders(path)]
+  const shadows = [...shadowedModules(path, searchPath), ...shadowedHeaders(path)]
   if (shadows.length > 0) return { shadows }
   // A link to elsewhere in the place of a directory that was missing.
   return isOnTheWay(path, programs) || pythonDir.test(path) ? 'system' : 'ordinary'
@@ -151,9 +151,9 @@ const modulePlace =
  * Modules that a new file takes the place of if the image has one of them: of two in one directory a package comes before a library and
  * that before a source; and some directories come before others. Bytecode takes the place of its source.
  */
-function shadowedModules(path: string): string[] {
+function shadowedModules(path: string, searchPath: readonly string[]): string[] {
   const { lib = '', version = '', below, rest = '' } = modulePlace.exec(path)?.groups ?? {}
-  if (rest === '') return path.endsWith('.pm') ? shadowedPerl(path) : []
+  if (rest === '') return /\.pmc?$/.test(path) ? shadowedPerl(path) : []
   const [dir, file] = split(path)
   if (bytecode.test(path)) return [`${split(dir)[0]}/${file.replace(/\..*$/, '')}.py`]
   const [, stem = '', kind = ''] = /^([^.]+)\.(?:[^/]*\.)?(py|pyc|so)$/.exec(file) ?? []
@@ -165,9 +165,18 @@ function shadowedModules(path: string): string[] {
   if (isPackage) beside.push(...['.py', ...libraries].map((ending) => `${module}${ending}`))
   const isTop = !rest.replace(/\/?__init__\.[^/]*$/, '').includes('/')
   const name = split(module)[1]
-  const later = isTop ? laterPlaces(lib, version, below) : []
-  return [...beside, ...later.flatMap((place) => ['', '.py', ...libraries].map((end) => `${place}/${name}${end}`))]
+  const later = isTop ? laterPlaces({ lib, version, below }, searchPath) : []
+  const isAmongOwn = isTop && (below === undefined || below === 'lib-dynload') && !splitOff.has(name)
+  return [
+    ...beside,
+    ...later.flatMap((place) => ['', '.py', ...libraries].map((end) => `${place}/${name}${end}`)),
+    // Every environment of this Python looks here first, wherever it is: where the standard library is whole, nothing else belongs here.
+    ...(isAmongOwn ? [`${lib}/python${version}/unittest`] : []),
+  ]
 }
+
+/** Parts of the standard library that Debian has in packages of their own. */
+const splitOff = new Set('distutils ensurepip idlelib lib2to3 test tkinter turtle turtledemo venv'.split(' '))
 
 function libraryEndings(version: string): string[] {
   const tag = version.replaceAll('.', '')
@@ -175,26 +184,44 @@ function libraryEndings(version: string): string[] {
   return [...machines.map((machine) => `.cpython-${tag}-${machine}.so`), '.abi3.so', '.so']
 }
 
-/** Where Python looks after a place: Debian's own packages come last, and those of a user before those of all. */
-function laterPlaces(lib: string, version: string, below: string | undefined): string[] {
+/** Where Python looks after a place: Debian's own packages come last, and those of a user before those of all, also of environments. */
+function laterPlaces({ lib, version, below }: ModulePlace, searchPath: readonly string[]): string[] {
   const own = `${lib}/python${version}`
   const debian = ['/usr/local/lib', '/usr/lib'].map((each) => `${each}/python${version}/dist-packages`)
   const all = [...debian, '/usr/lib/python3/dist-packages']
   if (below === 'dist-packages') return all.filter((place) => place !== `${own}/${below}` && lib !== '/usr/lib')
-  if (below === 'site-packages')
-    return /\/\.local\/lib$/.test(lib) ? [`/usr/local/lib/python${version}/site-packages`, ...all] : []
+  const homes = ['/usr/local/bin', ...searchPath].flatMap((dir) => /^(.+)\/bin\/?$/.exec(dir)?.[1] ?? [])
+  const environments = homes.map((home) => `${home}/lib/python${version}/site-packages`)
+  if (below === 'site-packages') return /\/\.local\/lib$/.test(lib) ? [...new Set([...environments, ...all])] : []
   const inside = ['site-packages', 'dist-packages'].map((each) => `${own}/${each}`)
   const dynamic = below === undefined ? [`${own}/lib-dynload`] : []
-  return [...new Set([...dynamic, ...inside, ...(lib === '/usr/lib' ? all : [])])]
+  return [...new Set([...dynamic, ...inside, ...environments, ...(lib === '/usr/lib' ? all : [])])]
 }
 
-/** The same for Perl, which looks into these places before its own. */
+interface ModulePlace {
+  readonly lib: string
+  readonly version: string
+  readonly below: string | undefined
+}
+
+/** Versions of Perl in Debian and Ubuntu, for places that name none. */
+const perlVersions = ['5.32.1', '5.34.0', '5.36.0', '5.38.2', '5.40.1']
+const perlPlace =
+  /^\/usr\/(?:local\/(?:share|lib\/[^/]+)\/perl\/(?<local>[\d.]+)|lib\/[^/]+\/(?:perl5?\/(?<own>[\d.]+)|perl-base)|share\/perl5)\/(?<name>.+)$/
+
+/** The same for Perl, which looks into these places before others; and compiled modules come before their sources. */
 function shadowedPerl(path: string): string[] {
-  const place = /^\/usr\/(?:local\/(?:share|lib\/[^/]+)\/perl\/[\d.]+|lib\/[^/]+\/perl5\/[\d.]+|share\/perl5)\/(.+)$/
-  const name = place.exec(path)?.[1]
-  if (name === undefined) return []
-  const machines = ['x86_64', 'aarch64'].map((machine) => `/usr/lib/${machine}-linux-gnu/perl-base`)
-  return [...machines, '/usr/share/perl5'].map((dir) => `${dir}/${name}`).filter((other) => other !== path)
+  const { local, own, name } = perlPlace.exec(path)?.groups ?? {}
+  const beside = path.endsWith('.pmc') ? [path.slice(0, -1)] : []
+  if (name === undefined) return beside
+  const versions = new Set([...perlVersions, ...(local ? [local] : []), ...(own ? [own] : [])])
+  const dirs = ['x86_64', 'aarch64'].flatMap((machine) => {
+    const arch = `/usr/lib/${machine}-linux-gnu`
+    return [`${arch}/perl-base`, ...[...versions].map((version) => `${arch}/perl/${version}`)]
+  })
+  const all = [...dirs, ...[...versions].map((version) => `/usr/share/perl/${version}`), '/usr/share/perl5']
+  const module = name.replace(/c$/, (end) => (name.endsWith('.pmc') ? '' : end))
+  return [...beside, ...all.map((dir) => `${dir}/${module}`).filter((other) => other !== path)]
 }
 
 /** Compilers look into /usr/local first. */

@@ -13,6 +13,8 @@ export interface ExtractOptions {
   readonly limitBytes?: number
   /** The same for entries. Default 500,000. */
   readonly limitEntries?: number
+  /** How long all names may be together, with those that links lead to. */
+  readonly limitNameChars?: number
   /** Links are refused, or kept where they lead to something inside the archive. Default `refuse`. */
   readonly links?: 'refuse' | 'inside'
   /** A refused entry ends the extraction with an ArchiveError, or is left out and reported. Default `throw`. */
@@ -152,7 +154,7 @@ async function* chunksOf(source: Source): AsyncGenerator<Uint8Array, void, void>
 
 const refusalsKept = 1000
 /** All names are remembered until the end: many long ones would fill the memory of this process. */
-const limitNameChars = 64 * 2 ** 20
+const defaultNameChars = 64 * 2 ** 20
 
 class Extraction {
   readonly #options: ExtractOptions
@@ -177,7 +179,7 @@ class Extraction {
     this.#entries++
     this.#count('entries', this.#entries, this.#options.limitEntries ?? 500_000)
     this.#nameChars += entry.name.length + entry.link.length
-    this.#count('characters in names', this.#nameChars, limitNameChars)
+    this.#count('characters in names', this.#nameChars, this.#options.limitNameChars ?? defaultNameChars)
     if (entry.kind === 'file') this.#countBytes(entry.size)
     const reason = await this.#write(entry)
     if (reason !== null) this.#refuse(entry.name, reason)

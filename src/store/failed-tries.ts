@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs'
-import { chmod, readdir, rename, rm } from 'node:fs/promises'
+import { chmod, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { UserError } from '../core/errors.ts'
@@ -35,10 +35,10 @@ export async function packFailedTry(trialDir: string, least: number): Promise<vo
   await renameDraft(temporary, target)
 }
 
-/** The result of a trial that is being taken back. */
+/** What is being cleared: the result of a trial that is taken back, or nothing for a try that has none. */
 const takenBack = '.taken-back.json'
 
-/** Whether a process died while it cleared the directory of a finished trial: what is left there is no interrupted try. */
+/** Whether a process died while it cleared a trial's directory: what is left there is no interrupted try. */
 export function isHalfCleared(trialDir: string): Promise<boolean> {
   return exists(join(trialDir, takenBack))
 }
@@ -46,8 +46,9 @@ export function isHalfCleared(trialDir: string): Promise<boolean> {
 /** Removes everything from a trial's directory but the tries put aside; from the first moment it has no result.json. */
 export async function clearTry(trialDir: string): Promise<void> {
   const mark = join(trialDir, takenBack)
-  await rename(join(trialDir, 'result.json'), mark).catch((error: unknown) => {
+  await rename(join(trialDir, 'result.json'), mark).catch(async (error: unknown) => {
     if (!isMissing(error)) throw error
+    await writeFile(mark, '')
   })
   const names = (await readdir(trialDir)).filter((name) => !archive.test(name) && name !== takenBack)
   await Promise.all(names.map((name) => rm(join(trialDir, name), { recursive: true, force: true })))

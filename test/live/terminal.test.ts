@@ -160,7 +160,8 @@ describe.skipIf(missingPrograms().length > 0)('a terminal in a local sandbox (ne
   test('tells the program its new size', async () => {
     const session = await openSession()
     session.resize(100, 30)
-    expect(await run(session, 'stty size')).toContain('30 100')
+    // The shell shows its prompt again when the size changes, which looks like the end of a command.
+    expect(await type(session, 'stty size\n', /30 100/)).toContain('30 100')
   })
 
   test('records what happened', async () => {

@@ -127,7 +127,10 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
       writeFileSync(join(dir, 'Dockerfile'), `FROM ${baseImage}\nCOPY entry /entry\nENTRYPOINT ["/entry"]\n`)
       for (let round = 0; round < 3; round++) {
         await using box = await makeProvider().lease({ owner, environment: plainEnvironment(dir) })
-        expect((await box.exec(['echo', 'here'])).stdout).toBe('here\n')
+        const { exitCode, stdout } = await box.exec(['echo', 'here'])
+        // On a busy machine the entrypoint may be late, and kill the command itself.
+        const said = exitCode === 137 ? (await box.exec(['echo', 'here'])).stdout : stdout
+        expect(said).toBe('here\n')
         await box.freeze({ system: 'image' })
         expect((await box.exec(['echo', 'there'])).stdout).toBe('there\n')
       }

@@ -6,9 +6,9 @@ import { missingHost } from './missing-network.ts'
 
 const tests = { 'test.sh': 'curl -LsSf https://astral.sh/uv/install.sh | sh\nuvx pytest /tests\n' }
 
-async function hostIn(printed: string, logs: Record<string, string> = {}): Promise<string | null> {
+async function hostIn(printed: string, logs: Record<string, string> = {}, files = tests): Promise<string | null> {
   const [verifier, testsDir] = [await makeTempDir(), await makeTempDir()]
-  await writeTree(testsDir, tests)
+  await writeTree(testsDir, files)
   await writeTree(verifier, { 'test-stdout.txt': printed, ...logs })
   return missingHost(verifier, [testsDir])
 }
@@ -51,6 +51,14 @@ test.each([
   ['the words are in the middle of a line', `main.c:1: error: ${complaint}`],
 ])('no host is found when %s', async (_, printed) => {
   expect(await hostIn(printed)).toBe(null)
+})
+
+test('tests that install nothing miss no host of packages, whatever the agent’s program prints', async () => {
+  const printed = "Temporary failure resolving 'deb.debian.org'\n"
+  expect(await hostIn(printed, {}, { 'test.sh': 'bash /app/run.sh | grep -q ok\n' })).toBe(null)
+  expect(await hostIn(printed, {}, { 'test.sh': 'apt-get install -y jq\nbash /app/run.sh | jq .\n' })).toBe(
+    'deb.debian.org',
+  )
 })
 
 test('a report of tests shows that they ran', async () => {

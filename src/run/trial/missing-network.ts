@@ -29,13 +29,17 @@ const packageHosts = new Set(
   ).split(' '),
 )
 
+/** Programs that install from them. Where tests name none of these, a complaint is of the agent's making. */
+const installers =
+  /\b(?:apt(?:-get)?|apk|pip3?|uvx?|npm|npx|pnpm|yarn|conda|mamba|cargo|go (?:build|get|install|mod|run|test)|mvn|gradle|gem install|bundle install|curl|wget)\b/
+
 /** What pytest, unittest, TAP, Go, Rust and JavaScript print once a test has started. */
 const started =
   /test session starts|short test summary|^Ran \d+ tests? in|^(?:not )?ok \d|^--- (?:PASS|FAIL)|^test result:|^Tests?: +\d|^running \d+ tests?/m
 
 /**
  * The host without which the tests could not be set up; null when one of them started, or when there is no sign of it. Only hosts count
- * that the tests name themselves or that packages usually come from: an agent's program may fail to reach any other.
+ * that the tests name themselves, or that packages come from which the tests install: an agent's program may fail to reach any other.
  */
 export async function missingHost(verifierDir: string, testsDirs: readonly string[]): Promise<string | null> {
   if (await exists(join(verifierDir, 'ctrf.json'))) return null
@@ -43,10 +47,12 @@ export async function missingHost(verifierDir: string, testsDirs: readonly strin
   if (printed === null || started.test(printed)) return null
   const hosts = complaints.flatMap((complaint) => complaint.exec(printed)?.slice(1).find(Boolean) ?? [])
   if (pipComplaint.test(printed)) hosts.push('pypi.org')
-  const known = hosts.find((host) => packageHosts.has(host))
-  if (known !== undefined || hosts.length === 0) return known ?? null
-  const texts = await Promise.all(testsDirs.map(textsBelow))
-  return hosts.find((host) => texts.flat().some((text) => text.includes(host))) ?? null
+  if (hosts.length === 0) return null
+  const texts = (await Promise.all(testsDirs.map(textsBelow))).flat()
+  // Without texts a separate verifier brings its own tests.
+  const doInstall = texts.length === 0 || texts.some((text) => installers.test(text))
+  const isTheirs = (host: string) => texts.some((text) => text.includes(host))
+  return hosts.find((host) => (doInstall && packageHosts.has(host)) || isTheirs(host)) ?? null
 }
 
 async function textsBelow(dir: string): Promise<string[]> {

@@ -22,6 +22,8 @@ const tellKinds =
   'for p do if [ -h "$p" ]; then printf o; elif [ -d "$p" ]; then printf d; elif [ -e "$p" ]; then printf o; else printf n; fi; done'
 const kinds: Readonly<Record<string, ImageKind>> = { d: 'dir', o: 'other' }
 
+/** The exit code of a command that was killed. */
+const killed = 137
 /** How much a command line may hold. */
 const batchBytes = 64 * 1024
 
@@ -32,7 +34,10 @@ export class FreshFiles {
   /** Prepares directories; `hosts` are lines that /etc/hosts must have. */
   async prepare(script: string, hosts: readonly string[] = []): Promise<void> {
     const all = hosts.length > 0 ? `${script}; ${addHosts}` : script
-    const made = await this.commands.exec(['/bin/sh', '-c', all, 'sh', ...hosts], asRoot)
+    const make = () => this.commands.exec(['/bin/sh', '-c', all, 'sh', ...hosts], asRoot)
+    const first = await make()
+    // A program of the image may kill what else it finds when it starts.
+    const made = first.exitCode === killed ? await make() : first
     if (made.exitCode !== 0)
       throw new BoundaryError('sandbox', `cannot make /logs in the container: ${made.stderr.trim().slice(0, 300)}`)
   }

@@ -176,7 +176,7 @@ export class LocalBody implements SandboxBody {
   }
 
   /**
-   * A mount point must be a directory of the sandbox's own root: through a link, bubblewrap would make directories on the host.
+   * A mount point must be a directory of the sandbox's own root: through a link, bubblewrap would make directories on the host, and the starter refuses to mount.
    * While commands run, their own mount keeps it from being moved; this is for the moments when none does.
    */
   private async clearMountPoint(path: string): Promise<void> {

@@ -17,12 +17,13 @@ export interface Inside {
  * How a command gets in without another program, as Perl of starter-script.ts. Two forks: the first joins the control groups and the
  * namespaces and ends; the second is the command, a child of the starter, in a mount namespace of its own.
  *
- * Both hold no file of ours but the streams of the command and the pipes to report on, and nothing inside may look into them: they are not dumpable,
- * and their memory belongs to the host's user namespace. What is shown is opened while the mounts of the host are there, and attached when the
- * sandbox's root is the root, so that no link inside leads out; a link in the place of a mount point is refused. Then the mounts of
- * the host are taken away, and with them all but a few capabilities, the right to gain others, and the calls that the filter forbids.
+ * Both hold no file of ours but the streams of the command and the pipes to report on. Programs inside cannot look into them, as they are not dumpable
+ * and their memory belongs to the host's user namespace; only the list of their mounts can be read, which is the host's for a moment. What is
+ * shown is opened while the mounts of the host are there. They are taken away as soon as the sandbox's root is the root, before any path inside is
+ * followed, so that no link leads out; a link in the place of a mount point is refused. Last go all but a few capabilities, the right
+ * to gain others, and the calls that the filter forbids.
  *
- * On its third stream the command says nothing; what did not become the command says `missing` or `failed` there.
+ * If the command cannot be started, `missing` or `failed` is written to descriptor 3, and otherwise nothing.
  */
 export const starterInside = String.raw`
 my %filters;
@@ -65,12 +66,15 @@ sub make_root {
   my @nodes = map { tree_of("/dev/$_", 2) } @devices;
   my @parts;
   while (my ($kind, $at, $source) = splice @plan, 0, 3) { push @parts, [$at, $kind eq 'hide' ? fresh('tmpfs', 6, size => '4096', mode => '0555') : tree_of($source, $kind eq 'ro' ? 7 : 6)] }
+  my $proc = fresh('proc', 14);
   attach($root, $merged);
   chdir $merged or fail($merged);
   my $here = '.';
   syscall($pivot_root, $here, $here) == 0 or fail('pivot_root');
+  syscall($umount, $here, 2) == 0 or fail('umount');
+  chdir '/' or fail('/');
   mount_point('/proc');
-  attach(fresh('proc', 14), '/proc');
+  attach($proc, '/proc');
   mount_point('/dev');
   attach(fresh('tmpfs', 6, mode => '0755'), '/dev');
   for (0 .. $#devices) {
@@ -85,8 +89,6 @@ sub make_root {
   attach(fresh('devpts', 10, ptmxmode => '0666', mode => '0620'), '/dev/pts');
   symlink 'pts/ptmx', '/dev/ptmx';
   for (@parts) { mount_point($_->[0]) unless $_->[0] =~ m{^/proc/}; attach($_->[1], $_->[0]) }
-  syscall($umount, $here, 2) == 0 or fail('umount');
-  chdir '/' or fail('/');
 }
 
 sub keep_capabilities {

@@ -208,9 +208,26 @@ sub relay {
   tell_of($stream->{id}, 'd', $stream->{number} . substr($data, 0, $kept));
 }
 
+# Relays what lies in the pipes of a process that has ended, before its end is reported: who reads them waits only so long after that.
+# Its children may go on writing.
+sub drain {
+  my ($process) = @_;
+  for my $number (3, 2, 1) {
+    for (1 .. 16) {
+      my $fd = $process->{open}{$number};
+      last unless defined $fd;
+      my $ready = '';
+      vec($ready, $fd, 1) = 1;
+      last unless select($ready, undef, undef, 0) > 0;
+      relay($fd);
+    }
+  }
+}
+
 sub end_of {
   my ($id, $status) = @_;
   my $process = $running{$id};
+  drain($process) unless $process->{is_holder};
   $process->{ended} = 1;
   delete $process->{hand};
   tell_of($id, 'x', $status);

@@ -58,12 +58,12 @@ export async function findSystemChanges(
 
 /** What a record says about changes that were put back. */
 export function listChanges(found: readonly SystemChange[]): SystemChanges {
-  const told = found.filter(({ path }) => !isBytecode(path))
-  const files = told.slice(0, listedChanges).map(({ path, change }) => ({
+  const reported = found.filter(({ path }) => !isBytecode(path))
+  const files = reported.slice(0, listedChanges).map(({ path, change }) => ({
     path: Buffer.from(path, 'latin1').toString('utf8'),
     change,
   }))
-  return { files, total: told.length }
+  return { files, total: reported.length }
 }
 
 /** Moves changed files out of the way, into a directory beside them; what comes back moves them to where they were. */

@@ -103,7 +103,7 @@ export function held(output: Readable): Readable {
 }
 
 /**
- * Waits for a command whose third stream tells whether it started; a timeout or an abort kills all its processes. Bubblewrap reports
+ * Waits for a command whose descriptor 3 tells whether it started; a timeout or an abort kills all its processes. Bubblewrap reports
  * every end of a command there, the starter only that it could not become one.
  */
 export async function runReported(

@@ -20,6 +20,8 @@ const restoreOptions: ExtractOptions = {
   modes: 'kept',
   limitBytes: 2 ** 43,
   limitEntries: 10_000_000,
+  // A trial holds what several downloads brought, each of them within the usual limit, under longer names.
+  limitNameChars: 2 ** 30,
 }
 
 /** Unpacks a trial and the tries put aside into `dir/<trial>`, where `dir` is an empty directory; answers how many entries stayed behind. */
