@@ -1,8 +1,8 @@
 import { getCurrentTest } from 'vitest/suite'
 
 /**
- * Runs `work` without root's power to read everything: as the user `nobody` when the tests run as root. Debian's Node may use
- * io_uring and then refuses to change users: there the test is skipped.
+ * Runs `work` as an ordinary user: as `nobody` when the tests run as root. Where Node uses io_uring, as Debian's may, it refuses to
+ * change users, and the test is skipped.
  */
 export async function asOrdinaryUser<T>(work: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return work()

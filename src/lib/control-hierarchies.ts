@@ -63,7 +63,7 @@ function readOwnGroups(): string {
 /** Makes our common parent; false when this process may not, or may not move processes into it. */
 function prepare({ version, root, controllers }: Hierarchy, name: string): boolean {
   const dir = join(root, name)
-  // Named like a sandbox of this process: whoever cleans up after it finds one that a kill left.
+  // Named like a sandbox of this process, so that cleanup removes one that was left by kill -9.
   const probe = join(dir, `${randomBytes(6).toString('hex')}-${markName(ourselves())}`)
   try {
     mkdirSync(probe, { recursive: true })

@@ -1,15 +1,11 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import forger from '../../src/agents/forger.ts'
-import nop from '../../src/agents/nop.ts'
-import oracle from '../../src/agents/oracle.ts'
-import type { Agent } from '../../src/core/agent.ts'
-import type { Plugin } from '../../src/core/plugin.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
+import { makeAgent } from '../../src/plugins/make.ts'
 import { checkTasks } from '../../src/run/check/check-tasks.ts'
 import { needs } from '../needs.ts'
 import { writeTree } from '../trees.ts'
-import { alternatives, provider, scratch, stateDir, withSandboxes } from './kit.ts'
+import { alternatives, provider, scratch, withSandboxes } from './kit.ts'
 
 /** A task that asks for the body of a function, whose tests are the asserts. */
 function bodyTask(asserts: string) {
@@ -37,7 +33,6 @@ echo $reward > /logs/verifier/reward.txt`
 withSandboxes(
   'tasks check on functions to write',
   () => {
-    const agents: Record<string, Plugin<Agent>> = { forger, nop, oracle }
     test.each([
       ['one example that a constant satisfies', 'assert unique([]) == []', 'fail', ['[]', 'the first argument']],
       [
@@ -51,12 +46,7 @@ withSandboxes(
       const dir = join(scratch, title.replaceAll(' ', '-'))
       await writeTree(dir, bodyTask(asserts))
       const [report] = await checkTasks([await loadTask(dir)], {
-        provider,
-        sandboxOptions: {},
-        makeAgent: async (name, options) =>
-          agents[name]!.make(agents[name]!.options.parse(options), { env: {}, stateDir }),
-        alternatives,
-        hostEnv: {},
+        ...{ provider, sandboxOptions: {}, makeAgent, alternatives, hostEnv: {} },
         repeats: 1,
         lintOnly: false,
         signal: new AbortController().signal,

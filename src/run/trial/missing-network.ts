@@ -29,7 +29,7 @@ const packageHosts = new Set(
   ).split(' '),
 )
 
-/** Programs that install from them. Where tests name none of these, a complaint is of the agent's making. */
+/** Programs that install from them. If the tests name none of these, the agent's program printed the complaint. */
 const installers =
   /\b(?:apt(?:-get)?|apk|pip3?|uvx?|npm|npx|pnpm|yarn|conda|mamba|cargo|go (?:build|get|install|mod|run|test)|mvn|gradle|gem install|bundle install|curl|wget)\b/
 

@@ -36,7 +36,7 @@ export class FreshFiles {
     const all = hosts.length > 0 ? `${script}; ${addHosts}` : script
     const make = () => this.commands.exec(['/bin/sh', '-c', all, 'sh', ...hosts], asRoot)
     const first = await make()
-    // A program of the image may kill what else it finds when it starts.
+    // The image's entrypoint may kill every other process when it starts.
     const made = first.exitCode === killed ? await make() : first
     if (made.exitCode !== 0)
       throw new BoundaryError('sandbox', `cannot make /logs in the container: ${made.stderr.trim().slice(0, 300)}`)

@@ -10,7 +10,7 @@ import type { Privileges } from './privileges.ts'
 /** At most this many entries are measured in this process; a larger tree is left to `du`, which does not hold up other trials. */
 const quickEntries = 300
 
-/** What a file counts at least, together with all others: a disk has only so many files, and empty ones take no blocks. */
+/** The least that a file counts on average: empty files take no blocks, but they use up the inodes of the disk. */
 const leastBytes = 4096
 
 /**

@@ -37,34 +37,21 @@ export const mostText = 60_000
 
 /** A request as the script takes it: four words, and then each list after its length. */
 export function requestWords(request: StartRequest): string[] {
-  const {
-    ids,
-    mounts,
-    namespaces = [],
-    joinFiles = [],
-    files = [],
-    text,
-    env = {},
-    argv,
-    inside,
-    terminal,
-    ...how
-  } = request
-  const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`)
+  const { ids, mounts, inside, terminal } = request
   const lists = [
     mounts?.plan ?? [],
-    how.streams,
-    joinFiles,
-    namespaces,
-    files.flat(),
-    text?.flat() ?? [],
-    settings,
-    argv,
+    request.streams,
+    request.joinFiles ?? [],
+    request.namespaces ?? [],
+    request.files?.flat() ?? [],
+    request.text?.flat() ?? [],
+    Object.entries(request.env ?? {}).map(([name, value]) => `${name}=${value}`),
+    request.argv,
     inside ? [inside.pidns, inside.seccompFile, inside.capabilities, inside.cwd, inside.merged, ...inside.plan] : [],
     terminal ? [terminal.fd, terminal.cols, terminal.rows] : [],
   ]
   const words = [
-    ...[mounts?.home ?? '', ids.first, `/proc/${ids.usernsPid}/ns/user`, how.limitBytes],
+    ...[mounts?.home ?? '', ids.first, `/proc/${ids.usernsPid}/ns/user`, request.limitBytes],
     ...lists.flatMap((list) => [list.length, ...list]),
   ].map(String)
   if (words.some((word) => word.includes('\0')))
@@ -208,8 +195,8 @@ sub relay {
   tell_of($stream->{id}, 'd', $stream->{number} . substr($data, 0, $kept));
 }
 
-# Relays what lies in the pipes of a process that has ended, before its end is reported: who reads them waits only so long after that.
-# Its children may go on writing.
+# Relays what is left in the pipes of a process that has ended, before its exit is reported: the reader only waits 100 ms after that.
+# Its children may keep writing.
 sub drain {
   my ($process) = @_;
   for my $number (3, 2, 1) {

@@ -102,7 +102,7 @@ describe.skipIf(groups === null)('a local sandbox (needs bubblewrap)', () => {
     await empty('/srv/d')
   })
 
-  test('counts empty files: a disk has only so many', async () => {
+  test('counts empty files, which use up inodes', async () => {
     await sh('mkdir /srv/e && cd /srv/e && seq 5000 | xargs touch')
     expect(await isFull()).toBe(false)
     await sh('cd /srv/e && seq 20000 | xargs touch')

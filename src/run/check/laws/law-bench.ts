@@ -120,7 +120,7 @@ async function tryShallow(
   return { paid, tried: lines.filter((line) => /^\d+ /.test(line)).length }
 }
 
-/** One of each after the other: of slow tests only the first few are tried. */
+/** Alternates between two lists: when tests are slow, only the first few solutions are tried. */
 function inTurns<T>(one: readonly T[], other: readonly T[]): T[] {
   return [...Array(Math.max(one.length, other.length)).keys()].flatMap((i) => [
     ...one.slice(i, i + 1),
