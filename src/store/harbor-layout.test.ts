@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import disk from 'node:fs'
 import fs, { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -209,4 +210,58 @@ test('a trial that was taken back is not taken for an interrupted one where its 
   const dir = await again.begin(someTrialConfig())
   expect(await again.tapeOf('hello__AbC23de')).toBe(null)
   expect((await readdir(dir)).sort()).toEqual(['config.json', 'failed-1.tar.gz'])
+})
+
+describe('a process that is killed while it gives a trial another record', () => {
+  const { rm: removing, rename: renaming } = fs
+  const { renameSync } = disk
+  const setCalls = (rm: typeof fs.rm, rename: typeof fs.rename, now: typeof disk.renameSync) => {
+    Object.assign(fs, { rm, rename })
+    disk.renameSync = now
+    syncBuiltinESMExports()
+  }
+  /** After this many calls that change something, none has an effect. */
+  const dieAfter = (calls: number) => {
+    let left = calls
+    const unlessDead = <T>(call: () => T): T => {
+      if (left-- <= 0) throw new Error('killed')
+      return call()
+    }
+    setCalls(
+      async (...args) => unlessDead(() => removing(...args)),
+      async (...args) => unlessDead(() => renaming(...args)),
+      (...args) => unlessDead(() => renameSync(...args)),
+    )
+  }
+  afterEach(() => setCalls(removing, renaming, renameSync))
+
+  test('leaves the old one or the new one whole, and the next finishes it', async () => {
+    const from = join(jobDir, '.from')
+    await mkdir(join(from, 'verifier'), { recursive: true })
+    await writeFile(join(from, 'verifier/reward.txt'), '1')
+    const [old, anew, newer] = ['old', 'new', 'newer'].map((id) => someRecord({ id, retries: 2 })) as [
+      TrialRecord,
+      TrialRecord,
+      TrialRecord,
+    ]
+    const seen = new Set<string>()
+    for (let calls = 0, died = true; died; calls++) {
+      await rm(join(jobDir, old.name), { recursive: true, force: true })
+      const dir = await finish(old)
+      dieAfter(calls)
+      died = await store.replace(anew, from).then(
+        () => false,
+        () => true,
+      )
+      setCalls(removing, renaming, renameSync)
+      const [found, ...others] = await recordsOf(openHarborLayout(jobDir, {}))
+      seen.add(found?.id ?? '')
+      expect([[old], [anew]]).toContainEqual([found, ...others])
+      await store.replace(newer, from)
+      expect(await recordsOf(store)).toEqual([newer])
+      expect(JSON.parse(await readFile(join(dir, 'result.json'), 'utf8')).id).toBe('newer')
+      expect(await readdir(dir)).not.toContain('.replacement')
+    }
+    expect([...seen]).toEqual(['old', 'new'])
+  })
 })

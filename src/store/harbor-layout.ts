@@ -8,8 +8,7 @@ import type { TrialRecord } from '../core/trial.ts'
 import { exceptionOf } from '../core/trial-exception.ts'
 import { renderTrialConfig } from '../formats/harbor-job/job-config.ts'
 import { renderTrialResult } from '../formats/harbor-job/trial-result.ts'
-import { isLocal, mkdir, remove, writeText } from '../lib/disk.ts'
-import { draftOf, renameDraft } from '../lib/drafts.ts'
+import { isLocal, mkdir, remove, rename, writeText } from '../lib/disk.ts'
 import { codeOf, exists, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { readJson } from '../lib/parse-json.ts'
 import { clearTry, isHalfCleared, keepInterruptedTry, packFailedTry, recoverTrajectories } from './failed-tries.ts'
@@ -60,16 +59,22 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env, re
     async replace(record, from) {
       const dir = dirOf(record.name)
       if ((await readFinishedTrial(dir)) === null) throw noSuchTrial(record.name, jobDir)
+      await finishReplacement(dir)
       await packFailedTry(dir, 1)
-      for (const name of ofVerification) await replaceFile(join(from, name), join(dir, name))
-      await remove(join(dir, 'exception.txt'))
-      await commit(dir, record, host)
+      try {
+        await prepareReplacement(dir, from, renderTrialResult(record, host))
+        await remove(join(dir, 'exception.txt'))
+        await writeRecord(dir, record, host)
+      } finally {
+        await finishReplacement(dir)
+      }
     },
     async retract(trialName) {
       const dir = dirOf(trialName)
       const record = await readFinishedTrial(dir)
       if (record === null) throw noSuchTrial(trialName, jobDir)
       if (record.end.kind === 'cancelled') await tapes.keep(trialName, dir)
+      await finishReplacement(dir)
       await packFailedTry(dir, 1)
       await clearTry(dir)
     },
@@ -82,17 +87,38 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env, re
   }
 }
 
-/** What another verification writes anew. */
+/** What is about to take the place of files of a finished trial. It does so once record.json has the id of the result in it. */
+const replacement = '.replacement'
 const ofVerification = ['verifier', 'trial.log']
 
-/** Puts a copy of a file or directory in the place of another; where there is none, that one goes. */
-async function replaceFile(from: string, to: string): Promise<void> {
-  const draft = draftOf(to)
-  await remove(draft)
-  const isThere = await exists(from)
-  if (isThere) await cp(from, draft, { recursive: true, verbatimSymlinks: true })
-  await remove(to)
-  if (isThere) await renameDraft(draft, to)
+async function prepareReplacement(dir: string, from: string, result: string): Promise<void> {
+  const stage = join(dir, replacement)
+  await mkdir(join(stage, 'verifier'), { recursive: true })
+  for (const name of ofVerification) {
+    const isThere = await exists(join(from, name))
+    if (isThere) await cp(join(from, name), join(stage, name), { recursive: true, verbatimSymlinks: true })
+  }
+  await writeAtomic(join(stage, 'result.json'), result)
+}
+
+/** Moves what was prepared to its place, also after a kill. What its record was not written for is thrown away. */
+async function finishReplacement(dir: string): Promise<void> {
+  const stage = join(dir, replacement)
+  const record = await readTextIfExists(join(dir, 'record.json'))
+  if (record !== null && idIn(record) === (await replacingId(dir))) {
+    for (const name of ofVerification) {
+      if (!(await exists(join(stage, name)))) continue
+      await remove(join(dir, name))
+      await rename(join(stage, name), join(dir, name))
+    }
+    await rename(join(stage, 'result.json'), join(dir, 'result.json'))
+  }
+  await remove(stage)
+}
+
+async function replacingId(dir: string, readText: ReadText = readTextIfExists): Promise<string | null> {
+  const result = await readText(join(dir, replacement, 'result.json'))
+  return result === null ? null : idIn(result)
 }
 
 async function makeEmpty(dir: string, config: TrialConfig, host: HostEnv): Promise<string> {
@@ -227,7 +253,7 @@ async function readTrial(
   if (result === null || id === null) return null
   const text = await readText(join(dir, 'record.json'))
   const own = text === null ? null : parseTrialRecord(text)
-  if (own?.id === id) return { record: own, own: true }
+  if (own && (own.id === id || own.id === (await replacingId(dir, readText)))) return { record: own, own: true }
   const record = await parseOrNull(result)
   return record && { record, own: false }
 }
