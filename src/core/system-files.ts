@@ -1,3 +1,5 @@
+import { BoundaryError } from './errors.ts'
+
 /**
  * One file or link of a sandbox that is not as its image has it. A directory that is one before and after is no change:
  * what is in it is. A directory that became something else is `modified`; of one that is gone only itself is `removed`.
@@ -16,6 +18,15 @@ export interface SystemChanges {
 
 /** How many changes a list of them names. */
 export const listedChanges = 1000
+
+/** How many files and directories of a sandbox may differ from its image for its system files to be found among them. */
+export const changedFilesLimit = 1_000_000
+
+/** Says that there are more. Tests do not run then: what was not looked at could be part of their system. */
+export function tooManyChanges(limit = changedFilesLimit): BoundaryError {
+  const message = `the agent made or changed more than ${limit} files, too many to find the system files among them`
+  return new BoundaryError('agent', message, { code: 'TooManyFilesError', retryable: false })
+}
 
 /** What has to be known about a sandbox to tell its system files from other files. */
 export interface SystemView {

@@ -125,3 +125,11 @@ test('sees by paths alone whether the system may have been changed', async () =>
   expect(await may('-/usr/bin/wc')).toBe(true)
   expect(await may('+/root/.bashrc')).toBe(true)
 })
+
+test('more changes than can be kept in mind are an error', async () => {
+  const changes = async function* (): AsyncGenerator<Change> {
+    for (let i = 0; i < 10; i++) yield { path: `/app/${i}`, kind: 'added' }
+  }
+  expect((await ChangeLog.of(changes(), 10)).touched.size).toBe(10)
+  await expect(ChangeLog.of(changes(), 9)).rejects.toThrow('more than 9 files')
+})

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { changedFilesLimit, tooManyChanges } from '../../core/system-files.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { blockBytes } from '../../lib/tar-format.ts'
 import { type RawTarEntry, readTar } from '../../lib/tar-read.ts'
@@ -113,12 +114,13 @@ export class ChangeLog {
     private readonly added: ReadonlySet<string>,
   ) {}
 
-  static async of(changes: AsyncIterable<Change>): Promise<ChangeLog> {
+  static async of(changes: AsyncIterable<Change>, limit = changedFilesLimit): Promise<ChangeLog> {
     const [touched, removed, added] = [new Set<string>(), new Set<string>(), new Set<string>()]
     for await (const { path, kind } of changes) {
       if (kind === 'removed') removed.add(path)
       else touched.add(path)
       if (kind === 'added') added.add(path)
+      if (touched.size + removed.size > limit) throw tooManyChanges(limit)
     }
     return new ChangeLog(touched, removed, added)
   }

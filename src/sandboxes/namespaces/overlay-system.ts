@@ -1,7 +1,9 @@
 import { constants, lstatSync, readdirSync } from 'node:fs'
 import { mkdir, open, rename } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import {
+  changedFilesLimit,
   isBytecode,
   isSystemFile,
   listedChanges,
@@ -9,6 +11,7 @@ import {
   type SystemChange,
   type SystemChanges,
   type SystemView,
+  tooManyChanges,
 } from '../../core/system-files.ts'
 import { codeOf, isMissing } from '../../lib/files.ts'
 import { blockBytes, paddingOf, parseHeader } from '../../lib/tar-format.ts'
@@ -33,23 +36,23 @@ export type AsRootInside = (argv: readonly string[], stdin?: Uint8Array) => Prom
 
 /**
  * The system files that programs inside changed, found in the upper directories of overlays that nothing writes to meanwhile.
- * No link is followed. What lies deeper than any system file is not looked at, nor more than `elsewhereLimit` entries of
- * directories that hold no part of the system.
+ * No link is followed. What lies deeper than any system file is not looked at. More than `limit` entries are an error.
  */
 export async function findSystemChanges(
   dirs: readonly OverlayDirs[],
   path: readonly string[],
   asRoot: AsRootInside,
+  limit = changedFilesLimit,
 ): Promise<FoundChange[]> {
   const overlays = dirs.map((overlay) => ({
     target: overlay.target,
     upper: toBytes(overlay.upper),
     lowers: overlay.lowers.map(toBytes),
   }))
-  const walk = (tree: Tree) => new Walk(tree, overlays, path).run()
+  const walk = (tree: Tree) => new Walk(tree, overlays, path, limit).run()
   const { found, candidates } = await walk(direct(asRoot)).catch(async (error: unknown) => {
     if (codeOf(error) !== 'EACCES') throw error
-    return walk(await listed(overlays, asRoot))
+    return walk(await listTree(overlays, asRoot, limit))
   })
   const hiding = await opaqueAmong(candidates, asRoot)
   const whole = hiding.map(({ path, at }) => ({ path, at, change: 'modified' as const }))
@@ -59,10 +62,8 @@ export async function findSystemChanges(
 /** What a record says about changes that were put back. */
 export function listChanges(found: readonly SystemChange[]): SystemChanges {
   const reported = found.filter(({ path }) => !isBytecode(path))
-  const files = reported.slice(0, listedChanges).map(({ path, change }) => ({
-    path: Buffer.from(path, 'latin1').toString('utf8'),
-    change,
-  }))
+  const told = reported.slice(0, listedChanges)
+  const files = told.map(({ path, change }) => ({ path: bytesOf(path).toString('utf8'), change }))
   return { files, total: reported.length }
 }
 
@@ -94,27 +95,23 @@ interface Tree {
 }
 
 const depthLimit = 40
-const elsewhereLimit = 500_000
 const textBytes = 64 * 1024
 /** Blocking calls cost a fraction of others; after this many entries, everything else has its turn. */
 const seenAtOnce = 64
 
-interface Candidate {
-  readonly path: string
-  readonly at: string
-}
+type Candidate = Omit<FoundChange, 'change'>
 
 class Walk {
   private readonly found: FoundChange[] = []
   /** Directories of the system that may hide everything the image has in them. */
   private readonly candidates: Candidate[] = []
-  private elsewhere = 0
   private seen = 0
 
   constructor(
     private readonly tree: Tree,
     private readonly overlays: readonly OverlayDirs[],
     private readonly searchPath: readonly string[],
+    private readonly limit: number,
   ) {}
 
   async run() {
@@ -123,13 +120,12 @@ class Walk {
   }
 
   private async visit(path: string, at: string, lowers: readonly string[], depth: number): Promise<void> {
-    const isSystem = depth === 0 || ruleFor({ path, change: 'modified' }, this.searchPath) === 'system'
-    if (depth > depthLimit || (!isSystem && this.elsewhere > elsewhereLimit)) return
-    if (isSystem && depth > 0 && lowers.length > 0) this.candidates.push({ path, at })
-    const entries = this.tree.list(at)
-    if (!isSystem) this.elsewhere += entries.length
-    for (const [name, kind] of entries) {
-      if (++this.seen % seenAtOnce === 0) await setImmediate()
+    if (depth > depthLimit) return
+    const isSystem = depth > 0 && ruleFor({ path, change: 'modified' }, this.searchPath) === 'system'
+    if (isSystem && lowers.length > 0) this.candidates.push({ path, at })
+    for (const [name, kind] of this.tree.list(at)) {
+      if (++this.seen > this.limit) throw tooManyChanges(this.limit)
+      if (this.seen % seenAtOnce === 0) await setImmediate()
       const below = { path: `${path}/${name}`, at: `${at}/${name}` }
       // Another overlay is mounted there.
       if (this.overlays.some(({ target }) => target === below.path)) continue
@@ -229,37 +225,44 @@ async function headOf(path: string): Promise<string> {
   }
 }
 
-/** Reads what lies in directories of other users; the image's own files at the bottom are open to all. */
-async function listed(overlays: readonly OverlayDirs[], asRoot: AsRootInside): Promise<Tree> {
+/** Directories of other users, read at once by someone who may; the image's own files at the bottom are open to all. */
+export async function listTree(overlays: readonly OverlayDirs[], asRoot: AsRootInside, limit: number): Promise<Tree> {
   const tops = overlays.flatMap(({ upper, lowers }) => [upper, ...lowers.slice(0, -1)])
-  const script = 'xargs -0 sh -c \'exec find "$@" -printf "%y%p\\0" 2>/dev/null\' sh || :'
+  const listBytes = limit * 64
+  const find = `printf "\\0"; find "$top" -mindepth 1 -maxdepth ${depthLimit + 2} -printf "%y%P\\0" 2>/dev/null`
+  const script = `xargs -0 sh -c 'for top; do ${find}; done' sh | head -c ${listBytes}`
   const output = await asRoot(['sh', '-c', script], bytesOf(tops.join('\0')))
-  const kinds = new Map<string, Kind>()
-  const names = new Map<string, [string, Kind][]>()
-  for (const line of output.toString('latin1').split('\0').filter(Boolean)) {
-    const kind: Kind = line[0] === 'd' ? 'dir' : line[0] === 'c' ? 'removed' : 'other'
-    const path = line.slice(1)
-    const slash = path.lastIndexOf('/')
-    kinds.set(path, kind)
-    const siblings = names.get(path.slice(0, slash))
-    if (siblings) siblings.push([path.slice(slash + 1), kind])
-    else names.set(path.slice(0, slash), [[path.slice(slash + 1), kind]])
-  }
+  if (output.length >= listBytes) throw tooManyChanges(limit)
+  const kinds = parseList(output.toString('latin1'), tops)
   const { kindOf, text } = direct(asRoot)
-  const isListed = (path: string) => tops.some((top) => path.startsWith(`${top}/`))
   return {
-    list: (dir) => names.get(dir) ?? [],
-    kindOf: (path) => (isListed(path) ? (kinds.get(path) ?? null) : orOther(() => kindOf(path))),
+    list: (dir) => [...(kinds.get(dir) ?? [])],
+    kindOf: (path) => {
+      if (tops.some((top) => path.startsWith(`${top}/`))) return kinds.get(dirname(path))?.get(basename(path)) ?? null
+      try {
+        return kindOf(path)
+      } catch {
+        return 'other'
+      }
+    },
     text,
   }
 }
 
-function orOther(look: () => Kind | null): Kind | null {
-  try {
-    return look()
-  } catch {
-    return 'other'
+/** What is in each directory. An empty line of the list begins the next top. */
+function parseList(list: string, tops: readonly string[]): ReadonlyMap<string, ReadonlyMap<string, Kind>> {
+  const dirs = new Map<string, Map<string, Kind>>()
+  let nth = -1
+  for (let start = 0, end = list.indexOf('\0'); end >= 0; start = end + 1, end = list.indexOf('\0', start)) {
+    if (end === start) nth++
+    else {
+      const path = `${tops[nth]}/${list.slice(start + 1, end)}`
+      const kind = list[start] === 'd' ? 'dir' : list[start] === 'c' ? 'removed' : 'other'
+      const names = dirs.get(dirname(path)) ?? new Map<string, Kind>()
+      dirs.set(dirname(path), names.set(basename(path), kind))
+    }
   }
+  return dirs
 }
 
 /** Directories whose contents take the place of the image's, or show another directory of it: a mark says so that only tar can read for us. */
