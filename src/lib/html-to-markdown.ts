@@ -133,7 +133,8 @@ class Page {
   #endSpan(): void {
     if (this.#span === null) return
     const fence = this.#span.includes('`') ? '``' : '`'
-    if (this.#span.trim() !== '') this.#line += `${fence}${this.#span.replace(/\s*\n\s*/g, ' ')}${fence}`
+    if (this.#span.trim() !== '')
+      this.#line += `${fence}${this.#span.replace(/\s+/g, (blank) => (blank.includes('\n') ? ' ' : blank))}${fence}`
     this.#span = null
   }
 
@@ -143,7 +144,7 @@ class Page {
 
   #endCode({ text, language }: { text: string; language: string | null }): void {
     this.#pre = null
-    const plain = text.replace(/\r\n?/g, '\n').replace(/^\n+|\s+$/g, '')
+    const plain = text.replace(/\r\n?/g, '\n').replace(/^\n+/, '').trimEnd()
     if (plain === '') return
     this.#code.push({ text: plain, language, before: this.#text.trimEnd().split('\n\n').at(-1)?.slice(-200) ?? '' })
     const longest = Math.max(2, ...[...plain.matchAll(/`{3,}/g)].map(([run]) => run.length))
@@ -152,8 +153,8 @@ class Page {
   }
 
   #endParagraph(instead?: string): void {
-    const isBroken = this.#line.includes('\n')
-    const line = (isBroken ? this.#line.replace(/[ \t]*\n[ \t]*/g, '\n') : this.#line).trimEnd()
+    const [first = '', ...rest] = this.#line.split('\n')
+    const line = [first.trimEnd(), ...rest.map((part) => part.trim())].join('\n').trimEnd()
     this.#line = ''
     if (line.trim() !== '') this.#add(/^\s*(?:-|\d+\.) /.test(line) ? line : line.trim())
     if (instead !== undefined) this.#add(instead)

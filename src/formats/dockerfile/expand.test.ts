@@ -85,6 +85,12 @@ describe('expand', () => {
     expect(expand(`\${x%%${'*a'.repeat(500)}b}`, long)).toHaveLength(5000)
   })
 
+  test('refuses substitutions that are too deep', () => {
+    const nested = (depth: number) => `${'${none:-'.repeat(depth)}x${'}'.repeat(depth)}`
+    expect(expand(nested(100), variables)).toBe('x')
+    expect(() => expand(nested(100_000), variables)).toThrow('more than 100 substitutions are inside one another')
+  })
+
   test('gives what its parts give, one after the other', () => {
     fc.assert(
       fc.property(fc.array(part, { maxLength: 12 }), (parts) => {

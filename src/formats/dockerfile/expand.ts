@@ -22,8 +22,12 @@ export function expand(text: string, variables: Variables, options: ExpandOption
   return reader.until(null, false)
 }
 
+/** More of them inside one another are no honest Dockerfile. */
+const deepest = 100
+
 class Reader {
   private at = 0
+  private depth = 0
   constructor(
     private readonly text: string,
     private readonly variables: Variables,
@@ -108,7 +112,7 @@ class Reader {
     if (operator === '/') return this.replaced(value ?? '')
     const emptyIsUnset = operator === ':'
     if (emptyIsUnset) operator = this.text.charAt(this.at++)
-    const word = this.until('}', operator === '#' || operator === '%')
+    const word = this.nested('}', operator === '#' || operator === '%')
     const isSet = value !== undefined && !(emptyIsUnset && value === '')
     if (operator === '-') return isSet ? value : word
     if (operator === '+') return isSet ? word : ''
@@ -120,11 +124,18 @@ class Reader {
     throw new ExpansionError(`the modifier ${JSON.stringify(operator)} is not known in ${this.text}`)
   }
 
+  private nested(stop: string, rawEscapes: boolean): string {
+    if (++this.depth > deepest) throw new ExpansionError(`more than ${deepest} substitutions are inside one another`)
+    const text = this.until(stop, rawEscapes)
+    this.depth--
+    return text
+  }
+
   private replaced(value: string): string {
     const all = this.text.charAt(this.at) === '/'
     if (all) this.at++
-    const pattern = this.until('/', true)
-    const replacement = this.until('}', true)
+    const pattern = this.nested('/', true)
+    const replacement = this.nested('}', true)
     return replace(value, parseTextGlob(pattern), replacement, all)
   }
 }

@@ -80,4 +80,11 @@ test('a line end is typed as it is, or is the Enter key', () => {
 test('a paste is wrapped, its last line end is typed, and it cannot end itself', () => {
   expect(encodePaste('a\nb\n')).toBe('\x1b[200~a\rb\x1b[201~\r')
   expect(encodePaste('a\x1b[201~rm -rf /')).toBe('\x1b[200~arm -rf /\x1b[201~')
+  expect(encodePaste('a\x1b[20\x1b[201~1~b')).toBe('\x1b[200~a[201~b\x1b[201~')
+  expect(encodePaste('a\r\r\n\n')).toBe('\x1b[200~a\r\x1b[201~\r\r')
+})
+
+test('a paste of very many line ends is encoded like any other', () => {
+  const many = '\n'.repeat(1 << 18)
+  expect(encodePaste(`${many}x`)).toBe(`\x1b[200~${many.replaceAll('\n', '\r')}x\x1b[201~`)
 })

@@ -16,9 +16,18 @@ export function encodeKeystrokes(text: string, modes: KeyModes, newline: Newline
 
 /** The bytes of a text pasted into a program that asked to be told: lines of it are not run one by one. A line end at its end is typed. */
 export function encodePaste(text: string): string {
-  const body = text.replace(/(?:\r?\n)+$/, '')
-  const inside = typed(body).replaceAll('\x1b[200~', '').replaceAll('\x1b[201~', '')
-  return `\x1b[200~${inside}\x1b[201~${typed(text.slice(body.length))}`
+  let end = text.length
+  while (text[end - 1] === '\n' || (text[end - 1] === '\r' && text[end] === '\n')) end--
+  const body = text.slice(0, end)
+  return `\x1b[200~${withoutMarks(typed(body))}\x1b[201~${typed(text.slice(end))}`
+}
+
+const pasteMarks = ['\x1b[200~', '\x1b[201~']
+
+function withoutMarks(text: string): string {
+  const rest = pasteMarks.reduce((left, mark) => left.replaceAll(mark, ''), text)
+  // What stood around a mark may have become one.
+  return pasteMarks.some((mark) => rest.includes(mark)) ? rest.replaceAll('\x1b', '') : rest
 }
 
 function typed(text: string): string {

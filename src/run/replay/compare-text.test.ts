@@ -105,6 +105,8 @@ test('a difference is shown with what stands around it', () => {
 })
 
 test('a text made to be slow is compared in good time', () => {
-  for (const part of ['1 ', '-', 'a@', '/tmp/', '0', ':00', 'Sun '])
-    expect(differs(part.repeat(4000), `${part.repeat(4000)}!`)).not.toBeNull()
+  for (const part of ['1 ', '-', 'a@', '/tmp/', '0', ' ', ':00', 'Sun '])
+    expect(differs(part.repeat(60_000), `${part.repeat(60_000)}!`)).not.toBeNull()
+  const hosts = Array.from({ length: 30_000 }, (_, i) => `u@host-${i}:~$\n`).join('')
+  expect(differs(hosts, `${hosts}!`)).not.toBeNull()
 })

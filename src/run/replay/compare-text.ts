@@ -26,7 +26,8 @@ const clock = String.raw`\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?`
 
 /**
  * Everything that may differ, with the reason; any other difference is real. Earlier rules win. Data of a task stays data: a
- * date far from the run, a digest, a number without a unit are compared as they are.
+ * date far from the run, a digest, a number without a unit are compared as they are. A pattern begins only where a run of digits or blanks does:
+ * otherwise a long run takes quadratic time.
  */
 export const rules: readonly Rule[] = [
   {
@@ -99,17 +100,17 @@ export const rules: readonly Rule[] = [
     why: 'the same command runs at another speed',
     pattern: /\b\d+(?:\.\d+)? ?[kKMG]?i?[Bb](?:ytes)?\/s(?:ec)?\b/g,
   },
-  { kind: 'job', why: 'processes are numbered as they come', pattern: /\d+$/gm, after: /^\[\d+\][+-]? +$/ },
+  { kind: 'job', why: 'processes are numbered as they come', pattern: /(?<!\d)\d+$/gm, after: /^\[\d+\][+-]? +$/ },
   {
     kind: 'pid',
     why: 'processes are numbered as they come',
-    pattern: /\d+\b/g,
+    pattern: /(?<!\d)\d+\b/g,
     after: /\b(?:pid|PID|PGID|process id|Process ID)[ :=#]+$/,
   },
   {
     kind: 'process',
     why: 'processes are numbered as they come',
-    pattern: /^ *\d+(?= +(?:pts\/\d+|tty\d*|\?) )| +\d+(?= +\d+\.\d +\d+\.\d +\d+ +\d+ )/gm,
+    pattern: /^ *\d+(?= +(?:pts\/\d+|tty\d*|\?) )|(?<! ) +\d+(?= +\d+\.\d +\d+\.\d +\d+ +\d+ )/gm,
   },
   {
     kind: 'processes',
@@ -119,7 +120,7 @@ export const rules: readonly Rule[] = [
   {
     kind: 'padding',
     why: 'in a long listing, the links of /proc decide how wide their column is',
-    pattern: / +(?=\d+ +\S+ +\S+ +[\d,.]+[KMG]? )/g,
+    pattern: /(?<! ) +(?=\d+ +\S+ +\S+ +[\d,.]+[KMG]? )/g,
     after: /^(?:\d+ +)?[-dlbcps][-rwxsStT]{9}[+.@]?$/,
   },
   {
@@ -202,13 +203,15 @@ function lineBefore(text: string, at: number): string {
   return feed < 0 && at > 300 ? `...${near}` : near.slice(feed + 1)
 }
 
+/** A text that shows more of them was made to take long. */
+const mostHosts = 20
 const prompt = /^(?:\([\w.-]{1,40}\) )?[a-z_][\w-]{0,31}@([\w.-]{1,64}):[~/]/gm
 
 /** The machine's name that prompts of a shell show is replaced wherever it stands: containers get a new name each time. */
 function withoutHosts(text: string): string {
   const names = new Set([...text.matchAll(prompt)].map(([, name = '']) => name))
   let replaced = text
-  for (const name of names) {
+  for (const name of [...names].slice(0, mostHosts)) {
     const literal = name.replaceAll(/[.-]/g, String.raw`\$&`)
     replaced = replaced.replace(new RegExp(String.raw`(?<![\w.-])${literal}(?![\w.-])`, 'g'), '<host>')
   }

@@ -27,6 +27,10 @@ test('an ordinary Dockerfile passes on every engine', async () => {
   for (const server of [docker, oldPodman, newPodman]) await check(text, server)
 })
 
+test('a very long source takes no longer than others', async () => {
+  for (const part of ['a', '@']) await check(`FROM debian\nADD ${part.repeat(300_000)} /x`)
+})
+
 describe('without network nothing is fetched by the engine, however it is written', () => {
   const sources = [
     'ADD http://127.0.0.1:8080/x /x',

@@ -132,7 +132,9 @@ const beginnings = ['http://', 'https://', 'git://', 'ssh://', 'ftp://', 'git@']
  */
 function isRemote(source: string): boolean {
   const [known = '', ...variables] = source.toLowerCase().split('$')
-  if (/[a-z][a-z0-9+.-]*:\/\/|^[^/]*@[^/]*:/.test(known)) return true
+  const [first = ''] = known.split('/', 1)
+  const at = first.indexOf('@')
+  if (known.includes('://') || (at >= 0 && first.includes(':', at))) return true
   return variables.length > 0 && (known === '' || beginnings.some((beginning) => beginning.startsWith(known)))
 }
 

@@ -44,6 +44,11 @@ test('tests name paths, also in quotes', () => {
 test('examples are what is fenced or quoted, without paths and file names in folders', () => {
   const text = 'Write `hello world` to `/app/x.txt`, not "bye":\n\n```json\n{"a": 1}\n```\n'
   expect(examplesIn(text)).toEqual(['hello world', '{"a": 1}', 'bye'])
+  expect(examplesIn('~~~\na long\n  b ```\n```\nopen')).toEqual(['a long\n  b'])
+})
+
+test('very many fences that are never closed take no longer than others', () => {
+  expect(examplesIn('```x\n'.repeat(100_000))).toEqual([])
 })
 
 test('a shallow solution writes every file that is asked for, and a program where one is', () => {

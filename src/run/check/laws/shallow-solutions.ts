@@ -44,15 +44,31 @@ export function shallowSolutions({ instruction, targets, inputs }: ShallowAsk): 
 
 /** What the instruction shows in fences, in code marks or in quotation marks, without paths: the longest first. */
 export function examplesIn(instruction: string): string[] {
-  const fenced = [...instruction.matchAll(/^[ \t]*(?:```|~~~)[^\n]*\n([\s\S]*?)\n?[ \t]*(?:```|~~~)[ \t]*$/gm)]
   const prose = proseLines(instruction)
     .map(({ text }) => text)
     .join('\n')
   const inline = [...prose.matchAll(/`([^`\n]{1,200})`|"([^"\n]{1,200})"/g)].map(([, code, quoted]) => code ?? quoted)
-  const all = [...fenced.map(([, body]) => body), ...inline].filter(
+  const all = [...fencedIn(instruction), ...inline].filter(
     (example): example is string => example !== undefined && isExample(example),
   )
   return [...new Set(all)].sort((a, b) => b.length - a.length).slice(0, mostExamples)
+}
+
+/** What stands between fences. A closing one may stand at the end of a line. */
+function fencedIn(instruction: string): string[] {
+  const bodies: string[] = []
+  let body: string[] | null = null
+  for (const line of instruction.split('\n')) {
+    const end = line.trimEnd()
+    if (body === null) {
+      if (/^[ \t]*(?:```|~~~)/.test(line)) body = []
+    } else if (end.endsWith('```') || end.endsWith('~~~')) {
+      const last = end.slice(0, -3).trimEnd()
+      bodies.push([...body, ...(last === '' ? [] : [last])].join('\n'))
+      body = null
+    } else body.push(line)
+  }
+  return bodies
 }
 
 function isExample(text: string): boolean {
