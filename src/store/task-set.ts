@@ -51,8 +51,13 @@ export interface TaskSet {
   /** Rows that earlier runs finished, by key; what they made is in place. */
   readonly done: ReadonlyMap<string, RowRecord>
   stage(draft: TaskDraft): Promise<StagedTask>
+  /** Writes down which tasks of a row are put into the set next. */
+  begin(key: string, tasks: readonly string[]): Promise<void>
+  /** Writes down that they are there. */
   finish(record: RowRecord): Promise<void>
   reject(reject: Reject): void
+  /** Removes what earlier runs put there for rows that they did not finish, except for these names, in lower case. */
+  removeUnfinished(kept: ReadonlySet<string>): Promise<void>
   /** Writes summary.json and lets go; without a summary it only lets go. */
   close(summary?: object): Promise<void>
 }
@@ -98,7 +103,7 @@ interface Places {
 async function openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner }: Places): Promise<TaskSet> {
   const journalPath = join(workDir, 'rows.jsonl')
   const rejectsPath = join(dir, 'rejects.jsonl')
-  const done = await readJournal(journalPath, new Set(await readdir(tasksDir)))
+  const { done, unfinished } = await readJournal(journalPath, new Set(await readdir(tasksDir)))
   const journal = await openJsonLines(journalPath)
   // Every run tells of all rejects, those of rows that an earlier run finished too.
   await rm(rejectsPath, { force: true })
@@ -108,12 +113,20 @@ async function openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner }: P
   return {
     ...{ dir, tasksDir, workDir, scratchDir, done },
     stage: (draft) => stageIn(places, tasksDir, draft),
+    begin: (key, tasks) => {
+      journal.append({ key, begun: tasks })
+      return journal.flush()
+    },
     finish: async (record) => {
       journal.append(record)
       // A row whose line is lost with the process is made again, over what it left; a full disk is noticed soon.
       if (++finished % 64 === 0) await journal.flush()
     },
     reject: (reject) => rejects.append(reject),
+    removeUnfinished: async (kept) => {
+      const left = [...unfinished].filter((name) => !kept.has(name.toLowerCase()))
+      for (const name of left) await rm(join(tasksDir, name), { recursive: true, force: true })
+    },
     close: async (summary) => {
       try {
         await journal.close()
@@ -170,13 +183,27 @@ async function stageIn(places: ReturnType<typeof makePlaces>, tasksDir: string, 
   }
 }
 
-async function readJournal(path: string, there: ReadonlySet<string>): Promise<Map<string, RowRecord>> {
+interface Journal {
+  readonly done: ReadonlyMap<string, RowRecord>
+  /** Names of tasks that are there and of no finished row. */
+  readonly unfinished: ReadonlySet<string>
+}
+
+async function readJournal(path: string, there: ReadonlySet<string>): Promise<Journal> {
   const done = new Map<string, RowRecord>()
+  const begun = new Set<string>()
   for await (const line of readJsonLines(path)) {
     const record = parseRecord(line)
     if (record?.tasks.every((name) => there.has(name))) done.set(record.key, record)
+    for (const name of namesBegun(line)) if (there.has(name)) begun.add(name)
   }
-  return done
+  for (const { tasks } of done.values()) for (const name of tasks) begun.delete(name)
+  return { done, unfinished: begun }
+}
+
+function namesBegun(line: unknown): readonly string[] {
+  const { begun } = Object(line)
+  return Array.isArray(begun) ? begun.filter((name) => typeof name === 'string') : []
 }
 
 function parseRecord(line: unknown): RowRecord | null {

@@ -187,6 +187,42 @@ test('a row whose making throws is dropped with the reason; an infrastructure fa
   ])
 })
 
+test('two rows with a task of the same name leave one task, also when the first row was finished last', async () => {
+  const make = (isDown: boolean) => () =>
+    declared(
+      pipeline({
+        make: ({ id, fields }) => {
+          if (id === '0' && isDown) throw new BoundaryError('model', 'the server is down')
+          return { name: Number(id) < 2 ? 'same' : `n-${id}`, instruction: String(fields.word), files }
+        },
+      }),
+    )
+  const first = await generate(make(true)())
+  expect(first.tasks).toMatchObject({ metadata: { tasks: 4, failed: 1 } })
+  for (const resumed of [4, 5]) {
+    const { out, tasks } = await generate(make(false)(), { out: first.out })
+    expect(tasks).toMatchObject({ metadata: { tasks: 4, resumed, rejects: { 'duplicate-name': 1 } } })
+    expect(await tasksIn(out)).toEqual(['n-2', 'n-3', 'n-4', 'same'])
+    expect(await readFile(join(out, 'tasks/same/instruction.md'), 'utf8')).toContain('one')
+    expect(await rejectsIn(out)).toMatchObject([{ row: '1', task: 'same', reason: 'duplicate-name' }])
+  }
+})
+
+test('a row that was not finished leaves nothing of its first try when it comes out differently', async () => {
+  let tries = 0
+  const make = async function* ({ id, fields }: RawRow) {
+    if (id !== '0') return yield { instruction: String(fields.word), files }
+    tries++
+    yield { name: `try-${tries}`, instruction: 'x', files }
+    if (tries === 1) throw new BoundaryError('model', 'the server is down')
+  }
+  const first = await generate(declared(pipeline({ make })))
+  expect(await tasksIn(first.out)).toContain('try-1')
+  const { out, tasks } = await generate(declared(pipeline({ make })), { out: first.out })
+  expect(await tasksIn(out)).toEqual(['try-2', 'words-1', 'words-2', 'words-3', 'words-4'])
+  expect(tasks).toMatchObject({ status: 'success', metadata: { tasks: 5 } })
+})
+
 test('what a pipeline gives that is no draft drops its row, and the others go on', async () => {
   const given = [null, 5, { files }, { instruction: 'x', files: { 'tests/test.sh': { data: 3 } } }]
   const make = ({ id, fields }: RawRow) =>

@@ -70,6 +70,7 @@ export async function runRows(step: RowStep): Promise<MadeTasks> {
     if (isFull()) break
   }
   signal.throwIfAborted()
+  await set.removeUnfinished(tally.names)
   return tally.counts()
 }
 
@@ -106,23 +107,27 @@ async function workOn(row: SourceRow, step: RowStep): Promise<Worked | RowRecord
 /** Puts a row's tasks into the set and writes down that it is finished. */
 async function settle({ key, row, staged, rejects, failed }: Worked, tally: Tally, { set, limit }: RowStep) {
   const room = limit === null ? staged.length : Math.max(0, limit - tally.tasks)
-  const placed: string[] = []
+  const chosen: StagedTask[] = []
   const doubles: Reject[] = []
   for (const task of staged) {
-    if (placed.length >= room || !tally.take(task.name)) {
-      if (placed.length < room)
-        doubles.push({ row, task: task.name, reason: 'duplicate-name', detail: 'another row made a task of this name' })
+    if (chosen.length < room && tally.take(task.name)) chosen.push(task)
+    else {
+      if (chosen.length < room) doubles.push(double(row, task.name))
       await task.discard()
-      continue
     }
-    await task.place()
-    placed.push(task.name)
   }
+  const placed = chosen.map(({ name }) => name)
+  if (placed.length > 0) await set.begin(key, placed)
+  for (const task of chosen) await task.place()
   const all = [...rejects, ...doubles]
   tally.add({ key, row, tasks: placed, rejects: all }, failed)
   for (const reject of all) set.reject(reject)
   const isCut = placed.length + doubles.length < staged.length
   if (!failed && !isCut) await set.finish({ key, row, tasks: placed, rejects: all })
+}
+
+function double(row: string, task: string): Reject {
+  return { row, task, reason: 'duplicate-name', detail: 'another row made a task of this name' }
 }
 
 function droppedRow({ drop, detail = '', id = '' }: Dropped): RowRecord {
@@ -135,15 +140,16 @@ class Tally {
   #resumed = 0
   #failed = 0
   readonly #rejects = new StageTally('rows', 'rows')
-  readonly #names = new Set<string>()
+  /** Of all tasks, in lower case. */
+  readonly names = new Set<string>()
 
   constructor(readonly tasksDir: string) {}
 
   /** False when another row has a task of this name already. */
   take(name: string): boolean {
     const folded = name.toLowerCase()
-    if (this.#names.has(folded)) return false
-    this.#names.add(folded)
+    if (this.names.has(folded)) return false
+    this.names.add(folded)
     return true
   }
 
@@ -154,11 +160,14 @@ class Tally {
     for (const { reason } of rejects) this.#rejects.drop(reason)
   }
 
-  resume(record: RowRecord, set: TaskSet): void {
-    if (record.key !== '') this.#resumed++
-    for (const name of record.tasks) this.take(name)
-    this.add(record, false)
-    for (const reject of record.rejects) set.reject(reject)
+  /** A row that was not finished then, and comes first, has a task of the same name now. */
+  resume({ key, row, tasks, rejects }: RowRecord, set: TaskSet): void {
+    if (key !== '') this.#resumed++
+    const own = tasks.filter((name) => this.take(name))
+    const lost = tasks.filter((name) => !own.includes(name)).map((name) => double(row, name))
+    const all = [...rejects, ...lost]
+    this.add({ key, row, tasks: own, rejects: all }, false)
+    for (const reject of all) set.reject(reject)
   }
 
   counts(): MadeTasks {
