@@ -229,8 +229,8 @@ async function headOf(path: string): Promise<string> {
 export async function listTree(overlays: readonly OverlayDirs[], asRoot: AsRootInside, limit: number): Promise<Tree> {
   const tops = overlays.flatMap(({ upper, lowers }) => [upper, ...lowers.slice(0, -1)])
   const listBytes = limit * 64
-  const find = `printf "\\0"; find "$top" -mindepth 1 -maxdepth ${depthLimit + 2} -printf "%y%P\\0" 2>/dev/null`
-  const script = `xargs -0 sh -c 'for top; do ${find}; done' sh | head -c ${listBytes}`
+  const find = `printf "\\0"; find "$top" -mindepth 1 -maxdepth ${depthLimit + 2} -printf "%y%P\\0"`
+  const script = `xargs -0 sh -c 'for top; do ${find}; done' sh 2>/dev/null | head -c ${listBytes}`
   const output = await asRoot(['sh', '-c', script], bytesOf(tops.join('\0')))
   if (output.length >= listBytes) throw tooManyChanges(limit)
   const kinds = parseList(output.toString('latin1'), tops)
