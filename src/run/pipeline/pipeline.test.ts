@@ -210,8 +210,9 @@ test('two rows with a task of the same name leave one task, also when the first 
 
 test('a row that was not finished leaves nothing of its first try when it comes out differently', async () => {
   let tries = 0
-  const make = async function* ({ id, fields }: RawRow) {
-    if (id !== '0') return yield { instruction: String(fields.word), files }
+  const make = async function* ({ id, fields }: RawRow): AsyncGenerator<NewDraft, void> {
+    if (id !== '0') yield { instruction: String(fields.word), files }
+    if (id !== '0') return
     tries++
     yield { name: `try-${tries}`, instruction: 'x', files }
     if (tries === 1) throw new BoundaryError('model', 'the server is down')
