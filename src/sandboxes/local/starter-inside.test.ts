@@ -77,14 +77,16 @@ describe.skipIf(ownIds === null)('a command that the starter lets in', needs('bw
   })
 
   test('ends as a shell would end it', async () => {
-    const codes = async (...argv: string[]) => (await box.exec(argv)).exitCode
-    expect(await codes('no-such-program')).toBe(127)
-    expect(await codes('/etc')).toBe(126)
-    expect((await box.exec(['true'], { cwd: '/nowhere' })).stderr).toBe(
-      'cannot enter /nowhere: No such file or directory\n',
-    )
-    expect(await codes('sh', '-c', 'kill -SEGV $$')).toBe(139)
-    expect(await codes('sh', '-c', 'exit 7')).toBe(7)
+    // Whole results, so that a failure shows what the command said.
+    const plain = { stdout: '', stderr: '', timedOut: false, truncated: false }
+    const missing = 'cannot run no-such-program: No such file or directory\n'
+    expect(await box.exec(['no-such-program'])).toEqual({ ...plain, exitCode: 127, stderr: missing })
+    const denied = 'cannot run /etc: Permission denied\n'
+    expect(await box.exec(['/etc'])).toEqual({ ...plain, exitCode: 126, stderr: denied })
+    const nowhere = 'cannot enter /nowhere: No such file or directory\n'
+    expect(await box.exec(['true'], { cwd: '/nowhere' })).toEqual({ ...plain, exitCode: 126, stderr: nowhere })
+    expect(await box.exec(['sh', '-c', 'kill -SEGV $$'])).toEqual({ ...plain, exitCode: 139 })
+    expect(await box.exec(['sh', '-c', 'exit 7'])).toEqual({ ...plain, exitCode: 7 })
   })
 
   test('gets in with others at once, when the places of its mounts are not there yet', async () => {
