@@ -14,13 +14,16 @@ export interface Inside {
 }
 
 /**
- * How a command gets in without another program, as Perl of starter-script.ts. Two forks: the first joins the control groups and the
- * namespaces and ends; the second is the command, a child of the starter, in a mount namespace of its own.
+ * How a command gets in without another program, as Perl of starter-script.ts. The starter enters the sandbox's namespaces itself, forks, and
+ * comes back, so that the fork is born inside: it never sees the host's network, and its list of mounts is the sandbox's. It is the command, a child
+ * of the starter. First it joins the control groups, and then it becomes root of the sandbox's users, with mounts of its own.
  *
- * Both hold no file of ours but the streams of the command and the pipes to report on. Programs inside cannot look into them, as they are not dumpable
- * and their memory belongs to the host's user namespace; only the list of their mounts can be read, which is the host's for a moment. What is
- * shown is opened while the mounts of the host are there. They are taken away as soon as the sandbox's root is the root, before any path inside is
- * followed, so that no link leads out; a link in the place of a mount point is refused. Last go all but a few capabilities, the right
+ * Until it has closed them it holds the starter's files. Programs inside cannot look into it, signal it or take a file from it: at first it is
+ * the host's root, and later it is not dumpable, and its memory belongs to the host's user namespace. A kill of all processes inside
+ * may miss it while it is the host's root; `Machine.restart` waits for every command that is on its way in.
+ *
+ * What is shown is opened while the mounts of the host are there. They are taken away as soon as the sandbox's root is the root, before any path
+ * inside is followed, so that no link leads out; a link in the place of a mount point is refused. Last go all but a few capabilities, the right
  * to gain others, and the calls that the filter forbids.
  *
  * If the command cannot be started, `missing` or `failed` is written to descriptor 3, and otherwise nothing.
@@ -106,18 +109,17 @@ sub keep_capabilities {
 }
 
 sub be_command {
-  my ($request, $filter) = @_;
+  my ($request) = @_;
   my (undef, undef, $kept, $cwd, @root) = @{$request->{inside}};
   syscall(436, 4, 0xffffffff, 0) == 0 or fail('close_range');
   syscall($prctl, 38, 1, 0, 0, 0) == 0 or fail('prctl');
-  syscall($setsid);
   make_root(@root);
   keep_capabilities($kept + 0);
   chdir $cwd or fail("cannot enter $cwd");
   %ENV = (map({ split /=/, $_, 2 } @{$request->{env}}), PWD => $cwd);
   my @argv = @{$request->{argv}};
   syscall(436, 3, 0xffffffff, 4) == 0 or fail('close_range');
-  my $program = pack('S x6 P', length($filter) / 8, $filter);
+  my $program = pack('S x6 P', length($request->{filter}) / 8, $request->{filter});
   syscall($prctl, 22, 2, $program, 0, 0) == 0 or fail('seccomp');
   exec { $argv[0] } @argv;
   $failure = 'missing' if $! == 2;
@@ -125,27 +127,50 @@ sub be_command {
 }
 
 sub go_inside {
-  my ($id, $request, $pipes) = @_;
+  my ($request, $pipes) = @_;
+  $0 = 'sandbox';
   $report = $pipes->{3};
   detach($pipes);
-  my @kept = map { fcntl($_, 1030, 32) or fail('fcntl') } $report, $ack;
-  put($kept[$_] + 0, 3 + $_) for 0, 1;
+  if ($request->{refusal}) { (my $what, $!) = @{$request->{refusal}}; fail($what) }
+  for (@{$request->{groups}}) { defined syswrite($_, '0') or fail('control group') }
+  become_root($request->{users});
+  syscall($unshare, 0x20000) == 0 or fail('unshare');
+  put(fileno $report, 3);
   open($report, '>&=', 3) or fail('report');
-  join_groups($request);
+  be_command($request);
+}
+
+my @home = map { open(my $file, '<', "/proc/self/ns/$_") or die "/proc/self/ns/$_: $!\n"; $file } qw(pid mnt ipc uts net);
+opendir(my $top, '/') or die "/: $!\n";
+
+# A starter that is still inside can serve no other sandbox.
+sub come_back {
+  for (@home) { syscall($setns, fileno $_, 0) == 0 or die "setns: $!\n" }
+  chdir $top and chroot '.' or die "chroot: $!\n";
+}
+
+sub refuse { my ($request, $what) = @_; $request->{refusal} = [$what, $! + 0]; return fork }
+
+# Returns what fork does. If there is no way in, it is a process that will say why.
+sub fork_inside {
+  my ($request) = @_;
   my ($pidns, $filter_path) = @{$request->{inside}};
-  my $filter = filter_in($filter_path) or fail($filter_path);
-  open(my $processes, '<', $pidns) or fail($pidns);
-  my ($userns, @namespaces) = open_namespaces($request);
-  enter(@namespaces, $processes);
-  become_root($userns);
-  $0 = 'sandbox';
-  syscall($prctl, 4, 0, 0, 0, 0) == 0 or fail('prctl');
-  syscall(436, 5, 0xffffffff, 0) == 0 or fail('close_range');
-  my $pid = syscall($clone, 0x28011, 0, 0, 0, 0);
-  fail('clone') if $pid < 0;
-  be_command($request, $filter) if $pid == 0;
-  open(my $tell, '>&=', 4);
-  syswrite($tell, "c $id $pid\n");
-  syscall($exit_group, 0);
+  $request->{filter} = filter_in($filter_path) or return refuse($request, $filter_path);
+  my @files;
+  for (map({ ['>', $_] } @{$request->{join}}), map { ['<', $_] } $request->{userns}, @{$request->{namespaces}}, $pidns) {
+    open(my $file, $_->[0], $_->[1]) or return refuse($request, $_->[1]);
+    push @files, $file;
+  }
+  $request->{groups} = [splice @files, 0, scalar @{$request->{join}}];
+  $request->{users} = shift @files;
+  my $is_there = 1;
+  for (@files) { $is_there &&= syscall($setns, fileno $_, 0) == 0 }
+  my $pid = $is_there ? fork : undef;
+  return $pid if defined $pid && $pid == 0;
+  my $why = $!;
+  come_back();
+  return $pid if defined $pid;
+  $! = $why;
+  return refuse($request, $is_there ? 'fork' : 'setns');
 }
 `

@@ -100,7 +100,7 @@ export function systemCalls(): readonly number[] | null {
  *
  * What a command leaves behind when it is killed becomes a child of the starter, which collects it (PR_SET_CHILD_SUBREAPER): a sandbox cannot
  * end before someone does, and the first process of a container often collects nothing. A number in the list of unclaimed exits
- * may belong to one of those, so that a holder has ended only when no process has its number any more.
+ * may belong to one of those, so that it counts for a holder only when no child has its number.
  */
 export const starterScript = String.raw`
 use strict;
@@ -116,6 +116,7 @@ if (syscall($prlimit, 0, 7, 0, $limit) == 0) {
   syscall($prlimit, 0, 7, $sane, 0) if $soft > 65536;
 }
 syscall($prctl, 36, 1, 0, 0, 0);
+syscall($prctl, 4, 0, 0, 0, 0) == 0 or die "prctl: $!\n";
 open(my $null, '+<', '/dev/null') or die "/dev/null: $!\n";
 my $child_signal = pack('Q', 1 << 16);
 syscall($sigmask, 0, $child_signal, 0, 8) == 0 or die "rt_sigprocmask: $!\n";
@@ -157,12 +158,11 @@ sub start {
   my ($control, $hand);
   if ($is_holder) { pipe($control, $hand) or return tell_of($id, 'f', "pipe: $!") }
   my $goes_inside = @{$request{inside}};
-  filter_in($request{inside}[1]) if $goes_inside;
-  my $pid = fork;
+  my $pid = $goes_inside ? fork_inside(\%request) : fork;
   return tell_of($id, 'f', "fork: $!") unless defined $pid;
-  if ($pid == 0) { $is_holder ? hold($id, \%request, \%theirs, $control) : $goes_inside ? go_inside($id, \%request, \%theirs) : become(\%request, \%theirs, $terminal) }
+  if ($pid == 0) { $is_holder ? hold($id, \%request, \%theirs, $control) : $goes_inside ? go_inside(\%request, \%theirs) : become(\%request, \%theirs, $terminal) }
   $running{$id} = { pid => $pid, open => {}, hand => $hand, is_holder => $is_holder, said => '', terminal => $request{terminal}[0] };
-  if ($is_holder || $goes_inside) { $launchers{$pid} = $id } else { $by_pid{$pid} = $id }
+  if ($is_holder) { $launchers{$pid} = $id } else { $by_pid{$pid} = $id }
   for (keys %ours) {
     my $fd = fileno $ours{$_};
     $running{$id}{open}{$_} = $fd;
@@ -231,19 +231,19 @@ sub hear_holders {
     if ($kind eq 'r') { tell_of($id, 'r', ''); next }
     $process->{pid} = $pid;
     $process->{is_up} = 1;
-    tell_of($id, 'p', "$pid$devices") if $kind eq 'h';
+    tell_of($id, 'p', "$pid$devices");
     kill 'KILL', $pid if $process->{is_killed};
     my $status = delete $unclaimed{$pid};
-    if (kill(0, $pid) || $! != 3) { $by_pid{$pid} = $id } else { end_of($id, $status // 9) }
+    my $ended = waitpid $pid, 1;
+    if ($ended == 0) { $by_pid{$pid} = $id } else { end_of($id, $ended > 0 ? $? : $status // 9) }
   }
 }
 
 sub launched {
-  my ($id, $status) = @_;
+  my ($id) = @_;
   hear_holders();
   my $process = $running{$id};
   return if !$process || $process->{is_up};
-  return end_of($id, $status) unless $process->{is_holder};
   for (values %{$process->{open}}) { sysread($streams{$_}{file}, $process->{said}, 65536, length $process->{said}); delete $streams{$_} }
   delete $running{$id};
   tell_of($id, 'f', $process->{said});
@@ -253,7 +253,7 @@ sub collect_ended {
   sysread($signals, my $ignored, 4096);
   while ((my $pid = waitpid(-1, 1)) > 0) {
     my $status = $?;
-    if (exists $launchers{$pid}) { launched(delete $launchers{$pid}, $status) }
+    if (exists $launchers{$pid}) { launched(delete $launchers{$pid}) }
     elsif (exists $by_pid{$pid}) { end_of(delete $by_pid{$pid}, $status) }
     elsif (exists $removers{$pid}) { removed($pid, $status || 256); delete $removers{$pid} }
     else { $unclaimed{$pid} = $status }
