@@ -41,10 +41,12 @@ export async function* readLineChunks(
     let at = start
     let rest: Buffer = Buffer.alloc(0)
     for (;;) {
-      const chunk = Buffer.allocUnsafe(chunkBytes)
-      const { bytesRead } = await file.read(chunk, 0, Math.min(chunkBytes, end - at - rest.length), at + rest.length)
+      const chunk = Buffer.allocUnsafe(rest.length + chunkBytes)
+      rest.copy(chunk)
+      const most = Math.min(chunkBytes, end - at - rest.length)
+      const { bytesRead } = await file.read(chunk, rest.length, most, at + rest.length)
       if (bytesRead === 0) break
-      rest = rest.length === 0 ? chunk.subarray(0, bytesRead) : Buffer.concat([rest, chunk.subarray(0, bytesRead)])
+      rest = chunk.subarray(0, rest.length + bytesRead)
       const used = rest.lastIndexOf(lineFeed) + 1
       if (used > 0) yield { bytes: rest.subarray(0, used), at }
       at += used

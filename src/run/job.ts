@@ -136,12 +136,14 @@ async function findPending(
   const planned = new Set(job.plan.map(({ name }) => name))
   const finished = new Set<string>()
   const takenBack: string[] = []
-  for await (const record of store.records()) {
-    if (!planned.has(record.name)) continue
-    if (record.end.kind === 'cancelled' || isExhausted(record.end) || again?.(record)) takenBack.push(record.name)
-    else {
-      finished.add(record.name)
-      liveStats.add(record)
+  for await (const records of store.batches()) {
+    for (const record of records) {
+      if (!planned.has(record.name)) continue
+      if (record.end.kind === 'cancelled' || isExhausted(record.end) || again?.(record)) takenBack.push(record.name)
+      else {
+        finished.add(record.name)
+        liveStats.add(record)
+      }
     }
   }
   return { pending: job.plan.filter(({ name }) => !finished.has(name)), takenBack }

@@ -29,6 +29,7 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env, re
   const tapes = new Tapes(join(jobDir, '.tapes'))
   return {
     records: () => oneByOne(readRecords(jobDir, reading)),
+    batches: () => readRecords(jobDir, reading),
     async begin(config) {
       const dir = dirOf(config.trialName)
       if (await isNew(dir)) return writeConfig(dir, config, host)
@@ -164,7 +165,7 @@ async function* readRecords(jobDir: string, options: IndexOptions): AsyncGenerat
   const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
   if (names.length >= (options.indexFrom ?? 1000)) {
     const { readIndexed, stampOfFiles } = await import('./record-index.ts')
-    const stampOf = (name: string) => stampOfFiles([`${jobDir}/${name}/result.json`, `${jobDir}/${name}/record.json`])
+    const stampOf = (name: string) => stampOfFiles(`${jobDir}/${name}/result.json`, `${jobDir}/${name}/record.json`)
     const readText = isLocal(jobDir) ? readTextNow : readTextIfExists
     const read = (left: ReadonlySet<string>) => readFiles(jobDir, left, { stampOf, readText })
     yield* readIndexed(jobDir, new Set(names), { stampOf, read }, options)

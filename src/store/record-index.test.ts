@@ -38,7 +38,7 @@ async function commit(dir: string, nth: number, reward: number): Promise<void> {
 async function answered(dir: string): Promise<string[]> {
   const names = (await readdir(dir)).filter((name) => !name.startsWith('.'))
   const found: string[] = []
-  const stampOf = (name: string) => stampOfFiles([join(dir, name, 'result.json'), join(dir, name, 'record.json')])
+  const stampOf = (name: string) => stampOfFiles(join(dir, name, 'result.json'), join(dir, name, 'record.json'))
   for await (const batch of RecordIndex.of(dir, { stampOf })?.take(new Set(names)) ?? [])
     found.push(...batch.map(({ name }) => name))
   return found.sort()

@@ -136,12 +136,29 @@ test('what was kept of no files, or only of others, is not believed', async () =
     [[], []],
     [[relative(task, other)], [dev, ino, size, ctimeMs]],
   ]) {
-    const entry = { paths, stamps, digests: { dirhash: 'forged', content: 'forged' } }
-    const text = JSON.stringify({ [task]: entry })
-    await writeFile(join(job, taskIndexName), `${crc32(text, 1).toString(16)}\t${text}\n`)
+    await writeForged(job, { [task]: { paths, stamps, digests: forged } })
     expect(await isAnswered(job, task)).toBe(false)
   }
 })
+
+test.each([
+  ['no object', () => 7],
+  ['an entry that is none', (task: string) => ({ [task]: null })],
+  ['an entry without digests', (task: string) => ({ [task]: { paths: [''], stamps: [1, 2, 3, 4] } })],
+  ['paths that are no list', (task: string) => ({ [task]: { paths: '', stamps: [], digests: forged } })],
+])('with the right sum, %s counts as nothing', async (_, made) => {
+  const [job, task] = [await tempDir(), await makeTask()]
+  await writeForged(job, made(task))
+  expect(await digestBy(job, task)).toEqual(await digestTask(task))
+})
+
+const forged = { dirhash: 'forged', content: 'forged' }
+
+/** An index with any content and the right sum. */
+async function writeForged(job: string, value: unknown): Promise<void> {
+  const text = JSON.stringify(value)
+  await writeFile(join(job, taskIndexName), `${crc32(text, 1).toString(16)}\t${text}\n`)
+}
 
 test('a link in the place of the index is not followed, and a job that is not there has none', async () => {
   const [job, other, task] = [await tempDir(), await tempDir(), await makeTask()]

@@ -1,7 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { z } from 'zod'
 import type { TaskDigests } from '../core/task.ts'
 import { digestTask } from '../formats/harbor-task/digests.ts'
 import { isCoherent } from '../lib/disk.ts'
@@ -17,15 +16,13 @@ const mark = 1
 /** A larger task is read each time. */
 const mostEntries = 2000
 
-const entrySchema = z.object({
+interface Entry {
   /** Every file and directory of the task, the task itself first, by its path in it. */
-  paths: z.array(z.string()),
+  readonly paths: readonly string[]
   /** What each was like: as many numbers for each as `numbersOf` gives. */
-  stamps: z.array(z.number()),
-  digests: z.object({ dirhash: z.string(), content: z.string() }),
-})
-const indexSchema = z.record(z.string(), entrySchema)
-type Entry = Readonly<z.output<typeof entrySchema>>
+  readonly stamps: readonly number[]
+  readonly digests: TaskDigests
+}
 
 /**
  * The digests of a job's tasks, so that tasks which have not changed are not read whole again. Nothing in it is believed unless every file and
@@ -41,7 +38,7 @@ export class TaskIndex {
   private constructor(path: string, settleMs: number) {
     this.#path = path
     this.#settleMs = settleMs
-    this.#known = new Map(Object.entries(loadEntries(path)))
+    this.#known = new Map(loadEntries(path))
   }
 
   /** Null where there is no such job yet, or where the index could not be kept. */
@@ -72,12 +69,18 @@ export class TaskIndex {
 }
 
 /** What is torn, foreign or another user's counts as nothing. */
-function loadEntries(path: string): Readonly<Record<string, Entry>> {
-  if (!isOurs(path)) return {}
+function loadEntries(path: string): readonly (readonly [string, Entry])[] {
+  if (!isOurs(path)) return []
   const [sum, text] = readFileSync(path, 'utf8').trimEnd().split('\t', 2)
-  if (text === undefined || sum !== sumOf(text)) return {}
-  const parsed = indexSchema.safeParse(parseJson(text))
-  return parsed.success ? parsed.data : {}
+  if (text === undefined || sum !== sumOf(text)) return []
+  return Object.entries(Object(parseJson(text))).flatMap(([dir, entry]) => (isEntry(entry) ? [[dir, entry]] : []))
+}
+
+/** By hand: a schema takes as long as all the rest of the reading. */
+function isEntry(value: unknown): value is Entry {
+  const { paths, stamps, digests } = Object(value)
+  const { dirhash, content } = Object(digests)
+  return Array.isArray(paths) && Array.isArray(stamps) && typeof dirhash === 'string' && typeof content === 'string'
 }
 
 function sumOf(text: string): string {

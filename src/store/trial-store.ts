@@ -14,6 +14,8 @@ export interface OpenTrial extends AsyncDisposable {
 export interface TrialStore {
   /** Every finished trial, in no particular order. */
   records(): AsyncIterable<TrialRecord>
+  /** The same, many at a time: of a large job, waiting for each would take as long as its work. */
+  batches(): AsyncIterable<readonly TrialRecord[]>
   /** An empty directory for the trial's files (`agent/`, `verifier/`, `artifacts/`, trial.log), with its config written. */
   begin(config: TrialConfig): Promise<string>
   /** What the newest interrupted attempt of the trial was told by its model; null when there is nothing. Stays until the trial has ended. */

@@ -9,11 +9,15 @@ import { clientThat, replies } from '../fakes/told-client.ts'
 import { failed, someRecord, someTrialConfig } from '../records.ts'
 import { readTree, tempDir } from '../trees.ts'
 
-/** Every finished trial of a store, by name. */
+/** Every finished trial of a store, by name: the same, whichever way they are asked for. */
 export async function recordsOf(store: TrialStore): Promise<TrialRecord[]> {
   const records: TrialRecord[] = []
   for await (const record of store.records()) records.push(record)
-  return records.sort((a, b) => (a.name < b.name ? -1 : 1))
+  const batched: TrialRecord[] = []
+  for await (const batch of store.batches()) batched.push(...batch)
+  const byName = (a: TrialRecord, b: TrialRecord) => (a.name < b.name ? -1 : 1)
+  expect(batched.sort(byName)).toEqual(records.sort(byName))
+  return records
 }
 
 /** Runs a trial in a store, with a log that says whose it is. */

@@ -46,13 +46,15 @@ export async function reportJob(job: JobDir): Promise<JobReport> {
   const trials: TrialRow[] = []
   const means = new Map<string, MetricTally>()
   const store = await openTrialStore(job.dir, job.layout)
-  for await (const record of store.records()) {
-    liveStats.add(record)
-    const key = evalKeyOf(record)
-    const tally = means.get(key) ?? makeMetricTally()
-    means.set(key, tally)
-    if (record.end.kind === 'scored') tally.add(record.task.name, record.end.rewards ?? {})
-    trials.push(trialRowOf(record))
+  for await (const records of store.batches()) {
+    for (const record of records) {
+      liveStats.add(record)
+      const key = evalKeyOf(record)
+      const tally = means.get(key) ?? makeMetricTally()
+      means.set(key, tally)
+      if (record.end.kind === 'scored') tally.add(record.task.name, record.end.rewards ?? {})
+      trials.push(trialRowOf(record))
+    }
   }
   await store.close()
   const total = job.result?.totalTrials ?? null

@@ -2,8 +2,8 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import { isMissing } from '../../lib/files.ts'
-import { type Line, linesIn, readLineChunks } from '../../lib/lines.ts'
-import { type IndexLine, isHead, type Member, parseIndexLine } from './index-line.ts'
+import { Line, placesIn, readLineChunks } from '../../lib/lines.ts'
+import { type IndexLine, isHead, type Member, parseIndexLine, usualLine } from './index-line.ts'
 
 export interface FinishedTrial extends Member {
   /** Where its line starts in the index, and where the next one does. */
@@ -70,7 +70,14 @@ export async function loadIndex(packedDir: string): Promise<PackedIndex> {
   const path = join(packedDir, 'index.jsonl')
   let tornAt: number | null = null
   for await (const { bytes, at } of chunksIfAny(path)) {
-    for (const line of linesIn(bytes, at)) {
+    const hasZeros = bytes.includes(0)
+    for (const { from, to, whole } of placesIn(bytes)) {
+      const usual = hasZeros || !whole || tornAt !== null ? null : usualLine(bytes, from, to)
+      if (usual !== null && at + from > 0) {
+        addLine(index, { at: at + from, end: at + to + 1 }, usual, sizes)
+        continue
+      }
+      const line = new Line(at + from, bytes.subarray(from, to), whole)
       const parsed = line.at === 0 ? null : parseIndexLine(line.bytes)
       const good = line.whole && (line.at === 0 ? isHead(line.text) : parsed !== null)
       if (!good) tornAt ??= line.at
@@ -82,10 +89,15 @@ export async function loadIndex(packedDir: string): Promise<PackedIndex> {
   return index
 }
 
-function addLine(index: PackedIndex, line: Line, parsed: IndexLine | null, sizes: ReadonlyMap<number, number>): void {
-  index.bytes = line.end
+function addLine(
+  index: PackedIndex,
+  { at, end }: Pick<Line, 'at' | 'end'>,
+  parsed: IndexLine | null,
+  sizes: ReadonlyMap<number, number>,
+): void {
+  index.bytes = end
   if (parsed === null) return
-  if (parsed.kind === 'forget' || hasBytes(parsed, sizes)) index.apply(parsed, line.at, line.end)
+  if (parsed.kind === 'forget' || hasBytes(parsed, sizes)) index.apply(parsed, at, end)
   else index.closeSegment(parsed.segment)
 }
 

@@ -19,7 +19,7 @@ export async function* readPackedRecords(
     return
   }
   const { readIndexed, stampOfFiles } = await import('../record-index.ts')
-  const whole = stampOfFiles([join(packed, 'index.jsonl')])
+  const whole = stampOfFiles(join(packed, 'index.jsonl'))
   const { numbers = [], changedMs = 0 } = whole ?? {}
   const stampOf = (name: string) => whole && { numbers: [...numbers, trials.get(name)?.lineAt ?? 0], changedMs }
   const read = async function* (left: ReadonlySet<string>): AsyncGenerator<readonly FoundRecord[], void, void> {

@@ -83,9 +83,8 @@ export class PackedStore implements TrialStore {
     this.#workshop = openHarborLayout(dirs.work, this.#host)
   }
 
-  records(): AsyncIterable<TrialRecord> {
-    return oneByOne(readPackedRecords(this.#dirs, this.index, this.#reading))
-  }
+  readonly batches = () => readPackedRecords(this.#dirs, this.index, this.#reading)
+  readonly records = () => oneByOne(this.batches())
 
   async begin(config: TrialConfig): Promise<string> {
     await this.#ready()
