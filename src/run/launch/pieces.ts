@@ -156,5 +156,5 @@ function wrapped(words: readonly string[]): string[] {
 
 /** A value in double quotes, so that `$SCRATCH/models` means what it says; nothing else in it is obeyed. */
 export function expandable(value: string): string {
-  return `"${value.replaceAll(/[\\"`]|\$(?![A-Za-z_{])/g, '\\$&').replaceAll('$(', '\\$(')}"`
+  return `"${value.replaceAll(/[\\"`]|\$(?![A-Za-z_{])/g, '\\$&')}"`
 }
