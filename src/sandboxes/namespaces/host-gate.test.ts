@@ -32,9 +32,9 @@ async function open(hosts: readonly string[]) {
   return { port, gatePort, gate }
 }
 
-async function ask(gatePort: number, url: string, body?: string) {
+async function ask(gatePort: number, url: string, body?: string, host = new URL(url).host) {
   const asking = request({ port: gatePort, host: '127.0.0.1', path: url, method: body ? 'POST' : 'GET', agent: false })
-  asking.setHeader('host', new URL(url).host)
+  asking.setHeader('host', host)
   asking.end(body)
   const [response] = await once(asking, 'response')
   return { status: response.statusCode, body: await text(response) }
@@ -50,6 +50,20 @@ test('a request to an allowed host is passed on whole, any other is refused', as
     status: 403,
     body: expect.stringContaining('not among the allowed hosts'),
   })
+})
+
+test('a host behind the same address as an allowed one is not reached by its name alone', async () => {
+  const { port, gatePort } = await open(['shop.test', '127.0.0.1'])
+  const { body } = await ask(gatePort, `http://shop.test:${port}/a`, 'ask', 'other.test')
+  expect(body).toBe(`POST /a shop.test:${port} ask`)
+})
+
+test('what a client says before it is let through arrives too', async () => {
+  const { port, gatePort } = await open(['shop.test', '127.0.0.1'])
+  const socket = connect(gatePort, '127.0.0.1')
+  const asked = 'GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'
+  socket.write(`CONNECT shop.test:${port} HTTP/1.1\r\nHost: shop.test\r\n\r\n${asked}`)
+  expect(await text(socket)).toMatch(/^HTTP\/1.1 200 [\s\S]*GET \/x h $/)
 })
 
 test('a tunnel carries bytes both ways, and only to allowed hosts', async () => {

@@ -27,8 +27,9 @@ export function openHostGate(hosts: AllowedHosts): { readonly accept: (socket: D
     clearTimeout(heads.get(incoming.socket))
     void forward(hosts, incoming, response)
   })
-  server.on('connect', (incoming: IncomingMessage, socket: Duplex) => {
+  server.on('connect', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
     clearTimeout(heads.get(socket))
+    socket.unshift(head)
     void tunnel(hosts, incoming, socket)
   })
   return {
@@ -65,7 +66,10 @@ async function tunnel(hosts: AllowedHosts, incoming: IncomingMessage, socket: Du
   pipeline(outside, socket, outside, () => {})
 }
 
-/** `GET http://host/path`: a request passed on as it is, but for headers meant for the proxy. */
+/**
+ * `GET http://host/path`: a request passed on as it is, but for headers meant for the proxy and the host's name. That is the one of the
+ * address, which is allowed: a server may have other hosts behind the same address.
+ */
 async function forward(hosts: AllowedHosts, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const target = targetOf(incoming.url ?? '')
   const outside = target && (await reach(hosts, target))
@@ -73,13 +77,13 @@ async function forward(hosts: AllowedHosts, incoming: IncomingMessage, response:
     response.writeHead(403, { 'content-type': 'text/plain', connection: 'close' }).end(refusal(incoming.url))
     return
   }
-  const { pathname, search } = new URL(incoming.url ?? '')
+  const { pathname, search, host } = new URL(incoming.url ?? '')
   const { 'proxy-connection': _, 'proxy-authorization': __, ...headers } = incoming.headers
   const passed = request({
     createConnection: () => outside,
     method: incoming.method,
     path: pathname + search,
-    headers: { ...headers, connection: 'close' },
+    headers: { ...headers, host, connection: 'close' },
     setHost: false,
   })
   response.once('close', () => outside.destroy())
