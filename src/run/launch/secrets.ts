@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { UserError } from '../../core/errors.ts'
+import { secretValues } from '../../core/without-secrets.ts'
 import { readTextIfExists } from '../../lib/files.ts'
-import { secretValues } from '../../lib/without-secrets.ts'
 
 type Variables = Readonly<Record<string, string | undefined>>
 

@@ -165,7 +165,7 @@ const startPatienceMs = 10_000
 async function reap(cloud: Cloud, starts: Starts, dryRun: boolean): Promise<readonly Reaped[]> {
   const orphans = (await starts.list()).filter(({ labels }) => isAbandoned(labels))
   const reaped = new Map<string, Reaped>()
-  const until = Date.now() + (dryRun ? 0 : startPatienceMs)
+  const until = performance.now() + (dryRun ? 0 : startPatienceMs)
   for (;;) {
     const machines = (await withPatience(() => cloud.list(ours))).filter(({ labels }) => isAbandoned(labels))
     for (const { id, labels } of machines) {
@@ -179,7 +179,7 @@ async function reap(cloud: Cloud, starts: Starts, dryRun: boolean): Promise<read
         orphans.splice(orphans.indexOf(start), 1)
       if (!dryRun && labels['ot-lease']) await starts.end(labels['ot-lease'])
     }
-    if (orphans.length === 0 || Date.now() >= until) break
+    if (orphans.length === 0 || performance.now() >= until) break
     await sleep(500)
   }
   if (!dryRun) for (const { lease } of orphans.filter(({ ageSec }) => ageSec > startLimitSec)) await starts.end(lease)

@@ -144,8 +144,8 @@ export class Commands {
 
   /** Kills a command again and again until it is seen to end: it may be about to start, and is not found then. */
   private async killUntil(running: Promise<ShellEnd>, label: string, user: User, shell: Shell): Promise<void> {
-    const last = Date.now() + killedMs
-    for (let isOver = false; !isOver && Date.now() < last; ) {
+    const last = performance.now() + killedMs
+    for (let isOver = false; !isOver && performance.now() < last; ) {
       await this.kill(label, user).catch(() => {})
       shell.resume()
       isOver = await Promise.race([running.then(() => true), sleep(killAgainMs).then(() => false)])

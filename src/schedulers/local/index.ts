@@ -4,9 +4,9 @@ import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ScheduledState, Scheduler, Submission, SubmissionRequest } from '../../core/launch.ts'
 import { definePlugin } from '../../core/plugin.ts'
+import { withoutSecrets } from '../../core/without-secrets.ts'
 import { identify } from '../../lib/process-identity.ts'
 import { signalGroup, spawnProcess } from '../../lib/spawn-process.ts'
-import { withoutSecrets } from '../../lib/without-secrets.ts'
 import { driveScript, renderBash } from '../shared/drive-script.ts'
 
 /** This machine without a scheduler: every job is a process that waits for those before it. */

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 import type { JobState, Launch, ScheduledState, Scheduler, Submission, SubmissionRequest } from '../../core/launch.ts'
 import { definePlugin } from '../../core/plugin.ts'
+import { withoutSecrets } from '../../core/without-secrets.ts'
 import { execProgram } from '../../lib/exec-program.ts'
-import { withoutSecrets } from '../../lib/without-secrets.ts'
 import { renderSbatch } from './render.ts'
 
 /** Columns of squeue that `parseQueue` reads. */

@@ -1,16 +1,18 @@
+import { isSecretName } from './redact.ts'
+
 type Variables = Readonly<Record<string, string | undefined>>
 
-const secretName = /KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL/i
-/** Names of files that hold secrets are not secrets. */
-const fileName = /^(DC_AGENT_SECRET_ENV|SECRET_ENV_PATH|KEYS)$/
+/** Where secrets are kept is no secret. */
+const places = /^(DC_AGENT_SECRET_ENV|SECRET_ENV_PATH|KEYS|SSH_AUTH_SOCK|XAUTHORITY)$/
+
+function holdsSecret(name: string): boolean {
+  return !places.test(name) && isSecretName(name.replace(/AUTHOR/gi, ''))
+}
 
 /** Variables that may be handed on to a scheduler, which writes them down: those with secret-sounding names are left out. */
 export function withoutSecrets(env: Variables): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(env).filter(
-      (entry): entry is [string, string] =>
-        entry[1] !== undefined && (!secretName.test(entry[0]) || fileName.test(entry[0])),
-    ),
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && !holdsSecret(entry[0])),
   )
 }
 
@@ -18,8 +20,7 @@ export function withoutSecrets(env: Variables): Record<string, string> {
 export function secretValues(env: Variables): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(env).filter(
-      (entry): entry is [string, string] =>
-        entry[1] !== undefined && entry[1].length >= 8 && secretName.test(entry[0]) && !fileName.test(entry[0]),
+      (entry): entry is [string, string] => (entry[1]?.length ?? 0) >= 8 && holdsSecret(entry[0]),
     ),
   )
 }

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { secretValues, withoutSecrets } from './without-secrets.ts'
+
+const secret = ['OPENAI_API_KEY', 'HF_TOKEN', 'PGPASSWORD', 'DB_PASS', 'REDIS_PWD', 'GPG_PASSPHRASE', 'HTTP_AUTH']
+const plain = ['HOME', 'PWD', 'GIT_AUTHOR_NAME', 'XAUTHORITY', 'SSH_AUTH_SOCK', 'DC_AGENT_SECRET_ENV', 'PASSENGERS']
+const env = Object.fromEntries([...secret, ...plain].map((name) => [name, `value of ${name}`]))
+
+test('what sounds like a secret is handed to no scheduler, and may stand in no script', () => {
+  expect(Object.keys(withoutSecrets(env)).sort()).toEqual([...plain].sort())
+  expect([...secretValues(env).keys()].sort()).toEqual([...secret].sort())
+})
+
+test('what is not set, or too short to be told from other text, is looked for nowhere', () => {
+  expect([...secretValues({ A_KEY: undefined, B_KEY: 'short' })]).toEqual([])
+  expect(withoutSecrets({ HOME: undefined })).toEqual({})
+})
