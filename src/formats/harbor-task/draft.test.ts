@@ -80,6 +80,7 @@ test('a task that is there is not written over', async () => {
 test('every name becomes the name of one directory, and different names stay different', () => {
   expect(safeTaskName('nl2bash-0001')).toBe('nl2bash-0001')
   expect(safeTaskName('../../etc')).toMatch(/^etc-[0-9a-f]{8}$/)
+  expect(safeTaskName(`a${'.'.repeat(1 << 18)}b`)).toMatch(/^a-[0-9a-f]{8}$/)
   expect(safeTaskName('…')).toMatch(/^task-|^[A-Za-z]/)
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (a, b) => {

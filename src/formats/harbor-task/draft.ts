@@ -98,10 +98,10 @@ export function parseLineage(metadata: Table): TaskLineage | null {
  */
 export function safeTaskName(name: string): string {
   const plain = name.normalize('NFKD').replace(/[^A-Za-z0-9._-]+/g, '-')
-  const trimmed = plain.replace(/^[-.]+|[-.]+$/g, '').slice(0, 80)
+  const trimmed = plain.replace(/^[-.]+|(?<![-.])[-.]+$/g, '').slice(0, 80)
   if (trimmed === name && name !== '') return name
   const digest = createHash('sha256').update(name).digest('hex').slice(0, 8)
-  const short = trimmed.slice(0, 71).replace(/[-.]+$/, '')
+  const short = trimmed.slice(0, 71).replace(/(?<![-.])[-.]+$/, '')
   return short === '' ? `task-${digest}` : `${short}-${digest}`
 }
 

@@ -102,7 +102,10 @@ function environmentNetwork(toml: EnvironmentToml, key: string, refuse: Refuse):
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 function normalizeHost(given: string, key: string, refuse: Refuse): string {
-  const host = given.trim().toLowerCase().replace(/\.+$/, '')
+  const host = given
+    .trim()
+    .toLowerCase()
+    .replace(/(?<!\.)\.+$/, '')
   if (isIP(host) !== 0 || isRange(host)) return host
   const name = host.startsWith('*.') ? host.slice(2) : host
   const isName = isIP(name) === 0 && name.split('.').every((part) => label.test(part))

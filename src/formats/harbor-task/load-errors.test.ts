@@ -117,6 +117,10 @@ test.each([
   ],
   ['[agent]\nnetwork_mode = "public"\nallowed_hosts = ["a.org"]', 'agent.allowed_hosts: expected it only together'],
   [
+    `[verifier]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a${'.'.repeat(1 << 18)}b"]`,
+    'verifier.allowed_hosts: expected host names',
+  ],
+  [
     '[verifier]\nnetwork_mode = "allowlist"\nallowed_hosts = ["http://a.org"]',
     'verifier.allowed_hosts: expected host names',
   ],
