@@ -42,7 +42,7 @@ function linesOf(path: string, text: string): Line[] {
 
 function pathsInLine({ text: line, where }: Line): NamedPath[] {
   return [...line.matchAll(absolute)].flatMap((found) => {
-    const path = found[0].replace(/[.\-+@]+$/, '')
+    const path = found[0].replace(/(?<![.\-+@])[.\-+@]+$/, '')
     // A pattern or a template is no name: `/app/*.log`, `/app/{name}.txt`, `/app/<id>`.
     const next = line.slice(found.index + found[0].length)
     if (system.test(path) || /^\/?[*{<$[]/.test(next)) return []

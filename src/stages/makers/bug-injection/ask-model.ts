@@ -116,7 +116,7 @@ function seenOf({ kind, text, type }: Example['actual']): string {
 
 /** Models answer at the margin; a method stands further in. */
 function indentLike(block: string, { text }: Source, { from }: SyntaxNode): string {
-  const margin = /[ \t]*$/.exec(text.slice(0, from))?.[0] ?? ''
+  const margin = /(?<![ \t])[ \t]*$/.exec(text.slice(0, from))?.[0] ?? ''
   const lines = block.split('\n')
   const own = /^[ \t]*/.exec(lines[0] ?? '')?.[0].length ?? 0
   const moved = lines.map((line, i) =>

@@ -72,7 +72,7 @@ function partsOf(node: SyntaxNode, source: Source): Parts {
   const first = childrenOf(body)[1]
   const isText = first?.name === 'ExpressionStatement' && first.firstChild?.name === 'String'
   const code = source.text.slice(isText ? first.to : (first?.from ?? body.from), endOf(node, source))
-  const lines = code.split('\n').map((line) => line.replace(/\s*(?:#|\/\/).*$/, '').trim())
+  const lines = code.split('\n').map((line) => line.replace(/(?:#|\/\/).*$/, '').trim())
   return { head: head.replace(/\s+/g, ''), code: lines.filter((line) => line !== '') }
 }
 

@@ -39,7 +39,7 @@ const ways = [shuffled, more, fewer, changed]
 function varyText(text: string, way: Way, random: Random): string {
   if (text.trim() === '') return text
   const between = /\n[ \t]*\n/.test(text.trim()) ? '\n\n' : '\n'
-  const [first = '', ...rest] = text.replace(/\s+$/, '').split(between === '\n' ? /\n/ : /\n[ \t]*\n+/)
+  const [first = '', ...rest] = text.trimEnd().split(between === '\n' ? /\n/ : /\n[ \t]*\n+/)
   return `${[first, ...(rest.length === 0 ? [] : way(rest, random))].join(between)}\n`
 }
 

@@ -95,7 +95,7 @@ function fromPatches(row: z.output<typeof sweFields>, dialect: Dialect): SweRow 
   return {
     ...{ id: row.instance_id, repo: row.repo, image: row.image_name ?? null },
     // What a model writes under the issue to say that it is done.
-    statement: row.problem_statement.replace(/\s*<END(?: OF)? \w+>\s*$/, ''),
+    statement: row.problem_statement.replace(/(?<!\s)\s*<END(?: OF)? \w+>\s*$/, ''),
     baseCommit: row.base_commit ?? null,
     fix: { text: withEnd(row.patch), files: isBug ? reversePatch(patch) : patch },
     bug: isBug ? patch : [],

@@ -29,7 +29,7 @@ function defined(line: string): string[] {
   const [, head] = /^\s*(?:async )?(?:def|class)\s+(\w+)/.exec(line) ?? []
   const [, constant] = /^([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)/.exec(line) ?? []
   const [, list = ''] = /^\s*def\s+\w+\((.*)/.exec(line) ?? []
-  const plain = [...list.matchAll(/(\w+)=/g)].map(([, name = '']) => name)
+  const plain = [...list.matchAll(/\b(\w+)=/g)].map(([, name = '']) => name)
   const typed = [...line.matchAll(/(?<![\w.])(\w+)\s*:\s*[\w[\], .]+=\s*[^=]/g)].map(([, name = '']) => name)
   return [head, constant, ...plain, ...typed].filter((name) => name !== undefined)
 }

@@ -52,13 +52,13 @@ function called(content: string) {
 /** The commands in one message of an agent: tool calls, the JSON or XML that terminal agents answer with, and blocks of code. */
 function commandsOf(content: string): readonly AgentCommand[] {
   const said = withoutThoughts(content)
-  const called = matches(said, /<tool_call>\s*(\{[\s\S]*?\})\s*<\/tool_call>/g, fromJson)
+  const called = between(said, /<tool_call>\s*(?=\{)/g, /(?<=\})\s*<\/tool_call>/g, fromJson)
   if (called.length > 0) return called
-  const typed = matches(said, /<keystrokes[^>]*>([\s\S]*?)<\/keystrokes>/g, (text) => plain(text))
+  const typed = between(said, /<keystrokes[^<>]*>/g, /<\/keystrokes>/g, plain)
   if (typed.length > 0) return typed
   const listed = fromReply(said)
   if (listed.length > 0) return listed
-  return matches(said, /```(?:bash|sh|shell|zsh|console|python|py)\s*\n([\s\S]*?)```/g, (text) => plain(text))
+  return between(said, /```(?:bash|sh|shell|zsh|console|python|py)\s*\n/g, /```/g, plain)
 }
 
 /** What was only thought of was not done. Blanks keep every place where it was. */
@@ -68,11 +68,28 @@ function withoutThoughts(content: string): string {
 
 type Found = Pick<AgentCommand, 'text' | 'key'>
 
-function matches(content: string, pattern: RegExp, read: (text: string) => Found | null): AgentCommand[] {
-  return [...content.matchAll(pattern)].flatMap((match) => {
-    const found = read(match[1] ?? '')
-    return found ? [{ ...found, start: match.index, end: match.index + match[0].length }] : []
-  })
+/** What stands between an opening and the first closing after it. Each is looked for once: a message may open very many and close none. */
+function between(
+  content: string,
+  opening: RegExp,
+  closing: RegExp,
+  read: (text: string) => Found | null,
+): AgentCommand[] {
+  const closings = content.matchAll(closing)
+  const commands: AgentCommand[] = []
+  let close = closings.next()
+  let done = 0
+  for (const { 0: open, index: start } of content.matchAll(opening)) {
+    const from = start + open.length
+    if (start < done) continue
+    while (!close.done && close.value.index < from) close = closings.next()
+    if (close.done) break
+    const { 0: end, index: to } = close.value
+    done = to + end.length
+    const found = read(content.slice(from, to))
+    if (found) commands.push({ ...found, start, end: done })
+  }
+  return commands
 }
 
 function plain(text: string): Found {
