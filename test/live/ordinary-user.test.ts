@@ -28,6 +28,12 @@ describe('the sandbox contract holds for an ordinary user', () => {
   )
 })
 
+interface Outcome {
+  status: string
+  title: string
+  failureMessages: string[]
+}
+
 async function holds(file: string, { subordinateIds = false, config = 'vitest.config.ts' } = {}): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'ot-user-'))
   const checkout = join(dir, 'checkout')
@@ -54,9 +60,12 @@ async function holds(file: string, { subordinateIds = false, config = 'vitest.co
     const { stdout } = await run('cat', [join(home, 'report.json')]).catch(() => ({ stdout: JSON.stringify(outcome) }))
     const report = JSON.parse(stdout)
     expect(
-      report.testResults?.flatMap((file: { assertionResults: { status: string; title: string }[] }) =>
-        file.assertionResults.filter((one) => one.status === 'failed').map((one) => one.title),
-      ),
+      report.testResults?.flatMap((file: { message: string; assertionResults: Outcome[] }) => [
+        ...(file.message ? [file.message] : []),
+        ...file.assertionResults
+          .filter((one) => one.status === 'failed')
+          .map(({ title, failureMessages }) => `${title}: ${failureMessages.join('\n').slice(0, 1000)}`),
+      ]),
     ).toEqual([])
     expect(report.numPassedTests).toBeGreaterThan(25)
   } finally {
