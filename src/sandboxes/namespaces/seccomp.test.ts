@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { seccompFilter } from './seccomp.ts'
+import { deniedCalls, seccompFilter } from './seccomp.ts'
 
 const allow = 0x7fff0000
 const eperm = 0x00050001
@@ -12,20 +12,26 @@ interface Call {
 }
 
 /** What the kernel would do with a filter: the part of classic BPF that filters may use here. */
-function verdict(filter: Buffer, { arch, nr, first = 0 }: Call): number {
+function verdict(filter: Buffer, call: Call): number {
+  return run(filter, call).verdict
+}
+
+function run(filter: Buffer, { arch, nr, first = 0 }: Call): { readonly verdict: number; readonly steps: number } {
   const data = Buffer.alloc(64)
   data.writeUInt32LE(nr, 0)
   data.writeUInt32LE(arch, 4)
   data.writeUInt32LE(first, 16)
   let accumulator = 0
+  let steps = 0
   for (let at = 0; at * 8 < filter.length; at++) {
+    steps++
     const [code, yes, no, value] = [
       filter.readUInt16LE(at * 8),
       filter.readUInt8(at * 8 + 2),
       filter.readUInt8(at * 8 + 3),
       filter.readUInt32LE(at * 8 + 4),
     ]
-    if (code === 0x06) return value
+    if (code === 0x06) return { verdict: value, steps }
     if (code === 0x20) accumulator = data.readUInt32LE(value)
     else if (code === 0x05) at += value
     else if (code === 0x15) at += accumulator === value ? yes : no
@@ -52,6 +58,21 @@ test.each(conventions)(
     expect(new Set(verdicts)).toEqual(new Set([allow, eperm]))
   },
 )
+
+test.each([
+  ['x64', 0xc000003e, 0],
+  ['x64', 0x40000003, 1],
+  ['arm64', 0xc00000b7, 2],
+])('exactly the listed calls are denied, and each is found in few steps (%s, call %i)', (machine, arch, column) => {
+  const filter = seccompFilter(machine)
+  const listed = new Set(Object.values(deniedCalls).map((row) => row[column]))
+  const numbers = [...Array(1024).keys(), 0xffff, 0x3fffffff, ...(column === 0 ? [] : [0x40000000, 0xffffffff])]
+  for (const nr of numbers) {
+    const { verdict, steps } = run(filter, { arch, nr, first: 2 })
+    expect({ nr, verdict }).toEqual({ nr, verdict: listed.has(nr) ? eperm : allow })
+    expect(steps).toBeLessThan(18)
+  }
+})
 
 test.each([
   ['x64', 0xc000003e, [0, 1, 2, 9, 56, 57, 59, 60, 101, 202, 231, 257, 318, 334, 435, 439]],

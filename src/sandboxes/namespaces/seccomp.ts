@@ -1,5 +1,7 @@
 /** Numbers of calls that no program inside may make, by calling convention: x86-64, 32-bit x86, arm64; null where there is none. */
-const denied: Readonly<Record<string, readonly [x64: number | null, x86: number | null, arm64: number | null]>> = {
+export const deniedCalls: Readonly<
+  Record<string, readonly [x64: number | null, x86: number | null, arm64: number | null]>
+> = {
   // Keys of the caller.
   add_key: [248, 286, 217],
   keyctl: [250, 288, 219],
@@ -115,29 +117,45 @@ export function seccompFilter(arch: string = process.arch): Buffer {
   return bytes
 }
 
+/** What happens to calls from a number on, up to the next part's. */
+interface Part {
+  readonly from: number
+  readonly verdict: readonly Instruction[]
+}
+
 function bodyOf({ column, socket, socketcall, endsAt }: Convention): Instruction[] {
-  const numbers = Object.values(denied).flatMap((row) => row[column] ?? [])
-  const withFirst = (call: number, argument: number): Instruction[] => [
-    [jumpIfEqual, 0, 4, call],
-    [load, 0, 0, offset.firstArgument],
-    [jumpIfEqual, 0, 1, argument],
-    [finish, 0, 0, notPermitted],
-    [finish, 0, 0, allow],
+  const numbers = Object.values(deniedCalls).flatMap((row) => row[column] ?? [])
+  const special = [
+    ...numbers.map((from) => ({ from, verdict: deny })),
+    { from: socket, verdict: denyFor(vsock) },
+    ...(socketcall === undefined ? [] : [{ from: socketcall, verdict: denyFor(socketcallSocket) }]),
   ]
-  return [
-    [load, 0, 0, offset.number],
-    ...(endsAt === undefined
-      ? []
-      : ([
-          [jumpIfAtLeast, 0, 1, endsAt],
-          [finish, 0, 0, noSuchCall],
-        ] as const)),
-    ...numbers.flatMap((call): Instruction[] => [
-      [jumpIfEqual, 0, 1, call],
-      [finish, 0, 0, notPermitted],
-    ]),
-    ...withFirst(socket, vsock),
-    ...(socketcall === undefined ? [] : withFirst(socketcall, socketcallSocket)),
-    [finish, 0, 0, allow],
-  ]
+  const parts: Part[] = []
+  let next = 0
+  for (const part of special.sort((a, b) => a.from - b.from)) {
+    if (part.from > next) parts.push({ from: next, verdict: allowed })
+    if (part.from > next || part.verdict !== parts.at(-1)?.verdict) parts.push(part)
+    next = part.from + 1
+  }
+  parts.push({ from: next, verdict: allowed })
+  if (endsAt !== undefined) parts.push({ from: endsAt, verdict: [[finish, 0, 0, noSuchCall]] })
+  return [[load, 0, 0, offset.number], ...search(parts)]
+}
+
+const allowed: readonly Instruction[] = [[finish, 0, 0, allow]]
+const deny: readonly Instruction[] = [[finish, 0, 0, notPermitted]]
+
+/** Denies a call with this first argument. */
+function denyFor(argument: number): readonly Instruction[] {
+  return [[load, 0, 0, offset.firstArgument], [jumpIfEqual, 0, 1, argument], ...deny, ...allowed]
+}
+
+/** Halves the parts until one is left. One after the other would take long: when a filter is loaded, the kernel tries it on every call there is. */
+function search(parts: readonly Part[]): readonly Instruction[] {
+  const [first] = parts
+  if (first === undefined) return []
+  if (parts.length === 1) return first.verdict
+  const half = Math.ceil(parts.length / 2)
+  const [low, high] = [search(parts.slice(0, half)), search(parts.slice(half))]
+  return [[jumpIfAtLeast, low.length, 0, parts[half]?.from ?? 0], ...low, ...high]
 }
