@@ -2,6 +2,7 @@ import type { Dirent, Stats } from 'node:fs'
 import * as fs from 'node:fs'
 import * as promises from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
 type Soon<T> = T | Promise<T>
@@ -57,8 +58,11 @@ export async function diskBytesOf(path: string): Promise<number> {
   const linked = new Set<string>()
   const waiting = [path]
   let bytes = 0
+  let count = 0
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
-    const stats = await promises.lstat(at).catch(() => null)
+    const stats = await lstatOrNull(at).catch(() => null)
+    // On a disk of this machine that blocks: others get their turn in between.
+    if (++count % 100 === 0) await setImmediate()
     if (stats === null || isKnown(stats, linked)) continue
     bytes += stats.blocks * 512
     if (!stats.isDirectory()) continue

@@ -3,10 +3,11 @@ import { existsSync } from 'node:fs'
 import { chmod, cp, lstat, mkdir, readdir, readFile, readlink, realpath, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
+import { isNear } from '../../lib/disk.ts'
 import { buildDir } from '../../lib/drafts.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { execProcess } from '../../lib/spawn-process.ts'
-import { walkTree } from '../../lib/tree.ts'
+import { walkTree, walkTreeNow } from '../../lib/tree.ts'
 import type { Cache } from './cache.ts'
 import { closedLayers, copySafeEtc, fingerprintEtc } from './closed-files.ts'
 import type { Privileges } from './privileges.ts'
@@ -115,7 +116,9 @@ const closedToOthers = new Set(['root', 'etc/shadow', 'etc/gshadow', 'var/lib/dp
 
 /** What root may read or enter, everyone may: the umask of the caller must not close a sandbox's system directories. */
 async function openToAll(root: string): Promise<void> {
-  for await (const { path, kind, mode } of walkTree(root)) {
+  // Thousands of small files, before the first sandbox.
+  const entries = isNear(root) ? walkTreeNow(root) : walkTree(root)
+  for await (const { path, kind, mode } of entries) {
     if (kind === 'symlink' || closedToOthers.has(path)) continue
     const open = mode | ((mode & 0o500) >> 3) | ((mode & 0o500) >> 6)
     if (open !== mode) await chmod(join(root, path), open)

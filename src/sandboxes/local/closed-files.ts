@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, chownSync, linkSync, lstatSync, mkdirSync } from 'node:fs'
-import { chmod, copyFile, lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises'
+import { chmodSync, chownSync, linkSync, lstatSync, mkdirSync, readFileSync } from 'node:fs'
+import { chmod, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { copyFile, isNear, lstatOrNull, smallBytes } from '../../lib/disk.ts'
 import { buildDir } from '../../lib/drafts.ts'
 import { codeOf, exists } from '../../lib/files.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
@@ -163,7 +164,9 @@ async function* visibleEtc(dir: string): AsyncIterable<EtcEntry> {
   for (const name of (await readdir(dir)).sort()) {
     const path = join(dir, name)
     if (secretNames.test(basename(path)) || secretDirs.has(path) || ownNames.has(path)) continue
-    const stat = await lstat(path)
+    const stat = await lstatOrNull(path)
+    // It vanished meanwhile.
+    if (stat === null) continue
     const common = { path, size: stat.size, mtimeMs: stat.mtimeMs }
     if (stat.isSymbolicLink()) yield { ...common, kind: 'link' }
     else if (stat.isDirectory() && (stat.mode & 0o005) === 0o005) {
@@ -174,7 +177,8 @@ async function* visibleEtc(dir: string): AsyncIterable<EtcEntry> {
 }
 
 async function holdsPrivateKey(path: string, size: number): Promise<boolean> {
-  return size < 256 * 1024 && (await readFile(path)).includes('PRIVATE KEY-----')
+  if (size >= smallBytes) return false
+  return (isNear(path) ? readFileSync(path) : await readFile(path)).includes('PRIVATE KEY-----')
 }
 
 /** Accounts without passwords, so that useradd, su and chpasswd find the files they expect. */
