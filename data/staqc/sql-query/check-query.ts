@@ -15,8 +15,8 @@ echo "$reward" > ${verifierLogs}/reward.txt
 
 /**
  * Rows are compared as they come where the reference orders them, and in any order otherwise; names and order of columns mean nothing.
- * A database on which the reference gives something else once its rows come in another order does not count: there several answers
- * are right, because of ties. The reference must give rows, and not the same on every database, or nothing earns a reward. A query may only read.
+ * A database on which the reference gives something else once its rows come in another order, or once ties are broken in another way,
+ * does not count: there several answers are right. The reference must give rows, and not the same on every database, or nothing earns a reward. A query may only read.
  */
 export const checkQueryPy = `import glob, itertools, os, re, sqlite3, sys
 
@@ -78,12 +78,26 @@ def backwards(database):
     return "\\n".join(made + [line for line in lines if line.startswith("INSERT")][::-1])
 
 
+ending = re.search(r"(?is)^(.*\\border\\s+by\\b(?:(?!\\border\\s+by\\b).)*?)(\\s+limit\\s+\\d+(?:\\s*(?:,|offset)\\s*\\d+)?)?[\\s;]*$", reference)
+
+
+def tied(answer, database):
+    """Whether rows share their place in the order, so that another right query may put or choose them otherwise."""
+    if ending is None or not answer:
+        return False
+    found = []
+    for way in ("ASC", "DESC"):
+        more = "".join(", %d %s" % (at + 1, way) for at in range(len(answer[0])))
+        found.append(rows(ending[1] + more + (ending[2] or ""), database))
+    return found[0] != found[1]
+
+
 wanted, given = [], []
 for name in sorted(glob.glob(os.path.join(tests, "databases", "*.sql"))):
     with open(name, encoding="utf-8") as file:
         database = file.read()
     answer = rows(reference, database)
-    if comparable(rows(reference, backwards(database))) != comparable(answer):
+    if comparable(rows(reference, backwards(database))) != comparable(answer) or tied(answer, database):
         continue
     wanted.append(answer)
     try:

@@ -14,7 +14,7 @@ import { inferSchema, renderDatabase, renderTable } from './infer-schema.ts'
 import { tellResult } from './tell-result.ts'
 
 const options = z.strictObject({
-  hiddenDatabases: z.number().int().min(1).max(20).default(6).describe('Databases beside the one the agent gets.'),
+  hiddenDatabases: z.number().int().min(1).max(40).default(16).describe('Databases beside the one the agent gets.'),
   maxChars: z.number().int().min(1).default(20_000),
   pipeline: z.string().min(1).default('queries'),
 })

@@ -5,8 +5,8 @@ export interface Column {
   readonly type: 'INTEGER' | 'TEXT'
   /** Values the query speaks of. */
   readonly literals: readonly string[]
-  /** Rows are ordered by it: values must differ, or several orders are right. */
-  readonly isOrder: boolean
+  /** Its values differ: rows are ordered by it, so that several orders would be right, or it tells the records of its table apart. */
+  readonly isUnique: boolean
 }
 
 export interface TableSchema {
@@ -31,17 +31,39 @@ export function inferSchema(query: string): readonly TableSchema[] | string {
   const columns = new Map<string, Map<string, Use>>([...new Set(tables.values())].map((name) => [name, new Map()]))
   const problem = collect(tokens, tables, columns) ?? largeGroups(query)
   if (problem !== null) return problem
-  const schema = [...columns].map(([name, used]) => ({
+  if ([...columns.values()].some((used) => used.size === 0)) return 'it names no columns of a table'
+  const isSingle = columns.size === 1
+  return [...columns].map(([name, used], nth) => ({
     name,
-    columns: [...used].map(([column, use]) => toColumn(column, use)),
+    columns: [
+      ...[...used].map(([column, use]) => toColumn(column, use, isKey(column, name) && !(use.isGroup && isSingle))),
+      ...unasked
+        .filter(({ name: column }) => !used.has(column))
+        .slice(nth % unasked.length, (nth % unasked.length) + 1),
+    ],
   }))
-  return schema.some((table) => table.columns.length === 0) ? 'it names no columns of a table' : schema
+}
+
+/** One of these is in each table, so that a query of all columns is no answer; another in each, so that no join takes them. */
+const unasked: readonly Column[] = (['remark', 'batch', 'revision', 'checked_by'] as const).map((name) => ({
+  name,
+  type: name === 'remark' || name === 'checked_by' ? 'TEXT' : 'INTEGER',
+  literals: [],
+  isUnique: false,
+}))
+
+/** Whether a column is the number of its table's records, by its name: `id`, or `owner_id` of `owners`. */
+function isKey(column: string, table: string): boolean {
+  const bare = (text: string) => text.replaceAll('_', '').replace(/ies$/, 'y').replace(/s$/, '')
+  const of = /^(.*?)_?u?id$/.exec(column)?.[1]
+  return of !== undefined && (of === '' || bare(of) === bare(table))
 }
 
 interface Use {
   readonly literals: string[]
   isText: boolean
   isOrder: boolean
+  isGroup: boolean
 }
 
 /** The tables that are made here have few rows. */
@@ -90,6 +112,8 @@ function collect(
   const lower = tokens.map((token) => (token.startsWith("'") ? token : token.toLowerCase()))
   const made = new Set(lower.filter((_, at) => lower[at - 1] === 'as'))
   const orderFrom = lower.lastIndexOf('order')
+  const groupFrom = lower.lastIndexOf('group')
+  const groupTo = lower.findIndex((word, at) => at > groupFrom && /^(?:having|order|limit)$/.test(word))
   const only = columns.size === 1 ? [...columns.keys()][0] : undefined
   for (let at = 1; at < lower.length; at++) {
     const word = lower[at] ?? ''
@@ -103,9 +127,10 @@ function collect(
     const table = owner ?? only
     if (table === undefined) return `nothing says which table ${word} is of`
     const uses = columns.get(table) ?? new Map<string, Use>()
-    const use = uses.get(word) ?? { literals: [], isText: looksLikeText(word), isOrder: false }
+    const use = uses.get(word) ?? { literals: [], isText: looksLikeText(word), isOrder: false, isGroup: false }
     uses.set(word, use)
     use.isOrder ||= orderFrom >= 0 && at > orderFrom
+    use.isGroup ||= groupFrom >= 0 && at > groupFrom && (groupTo < 0 || at < groupTo)
     note(use, lower.slice(at + 1, at + 8))
   }
   return null
@@ -128,8 +153,10 @@ function looksLikeText(name: string): boolean {
   return /name|title|city|country|email|status|type|category|color|colour|text|desc|code|department|genre/.test(name)
 }
 
-function toColumn(name: string, { literals, isText, isOrder }: Use): Column {
-  return { name, type: isText ? 'TEXT' : 'INTEGER', literals: [...new Set(literals)].slice(0, 5), isOrder }
+/** Groups differ in what they are made of, so an order of groups needs no values that differ: then each would have one record. */
+function toColumn(name: string, { literals, isText, isOrder, isGroup }: Use, isKeyHere: boolean): Column {
+  const isUnique = isKeyHere || (isOrder && !isGroup)
+  return { name, type: isText ? 'TEXT' : 'INTEGER', literals: [...new Set(literals)].slice(0, 5), isUnique }
 }
 
 /** A database with these tables as SQL: few different values, so that rows group, join and repeat. */
@@ -149,15 +176,15 @@ function renderRows({ name, columns }: TableSchema, random: Random): string[] {
   const words = ['amber', 'birch', 'canyon', 'delta', 'ember', 'fjord']
   const count = 8 + random.below(8)
   const places = random.shuffle(Array.from({ length: count }, (_, i) => i))
-  const cell = ({ type, literals, isOrder }: Column, nth: number) => {
+  const cell = ({ type, literals, isUnique }: Column, nth: number) => {
     const isLiteral = literals.length > 0 && random.below(3) > 0
     const near = Number(isLiteral ? random.pick(literals) : 4)
     const middle = Number.isFinite(near) ? near : 4
     const start = Math.max(0, (literals.map(Number).find(Number.isFinite) ?? 4) - 4)
-    if (type === 'INTEGER' && isOrder) return String(start + (places[nth] ?? nth))
+    if (type === 'INTEGER' && isUnique) return String(start + (places[nth] ?? nth))
     if (type === 'INTEGER') return String(Math.max(0, middle + random.below(9) - 4))
     const word = isLiteral ? random.pick(literals) : random.pick(words)
-    return `'${(isOrder && !isLiteral ? `${word} ${places[nth]}` : word).replaceAll("'", "''")}'`
+    return `'${(isUnique && !isLiteral ? `${word} ${places[nth]}` : word).replaceAll("'", "''")}'`
   }
   return Array.from(
     { length: count },

@@ -29,10 +29,13 @@ stageLaws('sql-query', { make: async () => make() as never, rows })
 test.each([
   [
     "SELECT p.name, COUNT(o.id) AS n FROM people p LEFT JOIN orders AS o ON o.person_id = p.id WHERE p.city = 'Oslo' GROUP BY p.name ORDER BY n DESC;",
-    { people: ['name TEXT', 'id INTEGER', 'city TEXT Oslo'], orders: ['id INTEGER', 'person_id INTEGER'] },
+    {
+      people: ['name TEXT', 'id INTEGER', 'city TEXT Oslo', 'remark TEXT'],
+      orders: ['id INTEGER', 'person_id INTEGER', 'batch INTEGER'],
+    },
   ],
-  ['select a from t where b in (1, 2)', { t: ['a INTEGER', 'b INTEGER 1 2'] }],
-  ["SELECT id FROM t WHERE label LIKE '%x%'", { t: ['id INTEGER', 'label TEXT x'] }],
+  ['select a from t where b in (1, 2)', { t: ['a INTEGER', 'b INTEGER 1 2', 'remark TEXT'] }],
+  ["SELECT id FROM t WHERE label LIKE '%x%'", { t: ['id INTEGER', 'label TEXT x', 'remark TEXT'] }],
 ])('%s', (query, expected) => {
   const schema = inferSchema(query)
   if (typeof schema === 'string') throw new Error(schema)
@@ -57,12 +60,12 @@ test.each([
 test('other databases and the reference are known to the tests alone', async () => {
   const [task, ...others] = await runStage(make() as never, rows)
   const { files, instruction } = task as TaskDraft
-  expect(instruction).toContain('CREATE TABLE "people" ("city" TEXT, "age" INTEGER);')
+  expect(instruction).toContain('CREATE TABLE "people" ("city" TEXT, "age" INTEGER, "remark" TEXT);')
   expect(Object.keys(files).filter((path) => path.startsWith('environment/'))).toEqual([
     'environment/Dockerfile',
     'environment/data.sql',
   ])
-  expect(Object.keys(files).filter((path) => path.startsWith('tests/databases/')).length).toBe(6)
+  expect(Object.keys(files).filter((path) => path.startsWith('tests/databases/')).length).toBe(16)
   expect(others).toMatchObject([
     { drop: 'no-checkable-answer', id: '2' },
     { drop: 'missing-field', id: '3' },
@@ -109,6 +112,43 @@ test('a database with ties does not count', { ...needs('python3'), timeout: 60_0
   expect(status(table(1, 1), table(2, 2), table(3, 3)).status).toBe(0)
 })
 
+test('a database on which groups share their place does not count, nor does one on which ordered rows do', {
+  ...needs('python3'),
+  timeout: 60_000,
+}, async () => {
+  const dir = await makeTempDir()
+  const table = (...kinds: string[]) =>
+    `CREATE TABLE "t" ("kind" TEXT);\n${kinds.map((kind) => `INSERT INTO "t" VALUES ('${kind}');`).join('\n')}\n`
+  mkdirSync(join(dir, 'databases'))
+  writeFileSync(join(dir, 'check_query.py'), checkQueryPy)
+  const other = join(dir, 'query.sql')
+  const databases = [table('a', 'a', 'b'), table('a', 'b', 'b'), table('a', 'a', 'c', 'c'), table('b', 'b', 'a', 'a')]
+  for (const [i, text] of databases.entries()) writeFileSync(join(dir, `databases/${i}.sql`), text)
+  const status = (reference: string, query: string) => {
+    writeFileSync(join(dir, 'reference.sql'), reference)
+    writeFileSync(other, query)
+    return spawnSync('python3', ['-I', join(dir, 'check_query.py'), other], { encoding: 'utf8' }).status
+  }
+  const most = 'SELECT kind FROM t GROUP BY kind ORDER BY count(*) DESC'
+  expect(status(`${most} LIMIT 1;`, `${most}, kind DESC LIMIT 1`)).toBe(0)
+  expect(status(`${most} LIMIT 1;`, 'SELECT max(kind) FROM t')).not.toBe(0)
+  expect(status(most, `${most}, kind DESC`)).toBe(0)
+  expect(status(most, 'SELECT kind FROM t GROUP BY kind')).not.toBe(0)
+})
+
+test('numbers of records differ, and what groups are made of does not have to', () => {
+  const unique = (query: string) => {
+    const schema = inferSchema(query)
+    if (typeof schema === 'string') throw new Error(schema)
+    return schema.flatMap(({ name, columns }) => columns.filter((c) => c.isUnique).map((c) => `${name}.${c.name}`))
+  }
+  const owners = 'SELECT o.last_name FROM owners o JOIN dogs d ON o.owner_id = d.owner_id'
+  expect(unique(`${owners} GROUP BY o.owner_id ORDER BY count(*)`)).toEqual(['owners.owner_id'])
+  expect(unique('SELECT city, count(*) FROM t GROUP BY city ORDER BY city')).toEqual([])
+  expect(unique('SELECT city FROM t ORDER BY city')).toEqual(['t.city'])
+  expect(unique('SELECT id, count(*) FROM t GROUP BY id')).toEqual([])
+})
+
 test('another query that gives the same is right, others are not', {
   ...needs('python3'),
   timeout: 60_000,
@@ -131,6 +171,7 @@ test('another query that gives the same is right, others are not', {
   expect(isRight('select count(*), city from people where age > 30 group by city')).toBe(true)
   expect(isRight('select count(*), age from people where age > 30 group by city')).toBe(false)
   expect(isRight('select city, count(*) from people group by city')).toBe(false)
+  expect(isRight('select * from people')).toBe(false)
   expect(isRight('select 1')).toBe(false)
   expect(isRight('')).toBe(false)
   expect(isRight('delete from people')).toBe(false)

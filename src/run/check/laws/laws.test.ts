@@ -57,8 +57,40 @@ test('a shallow solution writes every file that is asked for, and a program wher
   expect(touch?.script).toContain("touch '/app/a b.txt'")
   expect(copy?.name).toBe('copy /app/in')
   expect(copy?.script).toContain("cat /app/in > '/app/a b.txt'")
-  expect(copy?.script).toContain('sys.stdin.read()')
+  expect(copy?.script).toContain('else sys.stdin).read()')
   expect(shallowSolutions({ ...ask, targets: [] })).toEqual([])
+})
+
+test('a program that is asked for prints, copies or lists in its language, and copies its input where no file is there', () => {
+  const scripts = (target: string, inputs: readonly string[] = []) =>
+    shallowSolutions({ instruction: 'x', targets: [target], inputs }).map(({ script }) => script)
+  expect(scripts('/app/solution.py').join('\n')).toContain('sys.stdin).read()')
+  expect(scripts('/app/solution.cpp').join('\n')).toMatch(/int main[\s\S]*puts\("yes"\)/)
+  expect(scripts('/app/solve.sh', ['/app/fruits.txt']).join('\n')).toContain('cat fruits.txt')
+  expect(scripts('/app/main.js').join('\n')).toContain('console.log("[]")')
+  expect(scripts('/app/notes.txt').join('\n')).not.toMatch(/stdin|main/)
+})
+
+test('a query that is asked for takes all there is, and is SQL throughout', () => {
+  const instruction =
+    'Who?\n\n```sql\nCREATE TABLE "people" ("id" INTEGER);\nCREATE TABLE "cities" ("id" INTEGER);\n```\n'
+  const solutions = shallowSolutions({ instruction, targets: ['/app/query.sql'], inputs: ['/app/data.sql'] })
+  const queries = solutions.flatMap(({ script }) => /printf '%s\\n' '(.*)' > /.exec(script)?.[1] ?? [])
+  expect(queries.slice(0, 3)).toEqual([
+    'SELECT * FROM "people";',
+    'SELECT * FROM "cities";',
+    'SELECT * FROM "people" NATURAL JOIN "cities";',
+  ])
+  expect(queries).toContain('SELECT COUNT(*) FROM "people";')
+  expect(solutions.some(({ script }) => script.includes('SELECT NULL;'))).toBe(true)
+  expect(solutions.some(({ script }) => /^cat /m.test(script))).toBe(false)
+})
+
+test('a function that a new file has to define gets trivial bodies', () => {
+  const instruction = 'Write Python 3 code to `/app/solution.py` that defines `widths(rows, least=1)`.'
+  const [first, , third] = shallowSolutions({ instruction, targets: ['/app/solution.py'], inputs: [] })
+  expect(first?.name).toBe('define widths: return None')
+  expect(third?.script).toContain('def widths(first=None, *rest, **named):\n    return first')
 })
 
 test('a paid shallow solution rejects, and shows what it does', () => {

@@ -1,5 +1,6 @@
 import { shellQuote } from '../../../lib/shell.ts'
 import { proseLines } from './named-paths.ts'
+import { functionsToDefine, languageOf, shallowQueries, writeProgram } from './shallow-programs.ts'
 
 /** One way to answer without reading what is asked. */
 export interface ShallowSolution {
@@ -16,6 +17,8 @@ export interface ShallowAsk {
   readonly inputs: readonly string[]
 }
 
+/** What functions return that do not look at what is asked. */
+const results = ['None', '[]', 'first', '{}', "''", '0', 'True', 'False']
 const constants = ['0', '1', 'true', 'yes', '[]', '{}']
 const mostInputs = 3
 const mostExamples = 4
@@ -29,13 +32,30 @@ export function shallowSolutions({ instruction, targets, inputs }: ShallowAsk): 
     script: targets.map((target) => `${makeParent(target)}\n${write(target)}`).join('\n'),
   })
   const text = (name: string, content: string) => everywhere(name, (target) => writeText(target, content))
+  const program = (name: string, content: string, ending: string) =>
+    everywhere(name, (target) =>
+      target.endsWith(ending) ? writeProgram(target, content) : `touch ${shellQuote(target)}`,
+    )
+  const has = (ending: string) => targets.some((target) => target.endsWith(ending))
+  const functions = has('.py') ? functionsToDefine(instruction) : []
+  const queries = has('.sql') ? shallowQueries(instruction) : []
+  // A program may get its input only when it runs.
+  const copied = inputs.length === 0 && targets.some((target) => languageOf(target) !== null) ? ['stdin'] : inputs
   return [
+    ...queries.map((query) => program(`ask for all there is: ${query}`, query, '.sql')),
+    ...(functions.length === 0 ? [] : results).map((result) =>
+      program(
+        `define ${functions.join(', ')}: return ${result}`,
+        functions.map((name) => `def ${name}(first=None, *rest, **named):\n    return ${result}\n`).join('\n'),
+        '.py',
+      ),
+    ),
     everywhere('touch every file that is asked for', (target) => `touch ${shellQuote(target)}`),
     text('write an empty line', ''),
     ...examplesIn(instruction).map((example) =>
       text(`write an example of the instruction: ${short(example)}`, example),
     ),
-    ...inputs.slice(0, mostInputs).map((input) => everywhere(`copy ${input}`, (target) => copyInput(input, target))),
+    ...copied.slice(0, mostInputs).map((input) => everywhere(`copy ${input}`, (target) => copyInput(input, target))),
     everywhere('list the files: ls', (target) => writeOutput(target, 'ls')),
     everywhere('list the files: find .', (target) => writeOutput(target, 'find .')),
     ...constants.map((constant) => text(`write the constant ${constant}`, constant)),
@@ -79,24 +99,23 @@ const makeParent = (target: string) => `mkdir -p ${shellQuote(target.slice(0, ta
 
 /** A file that is a program gets one that prints the text. */
 function writeText(target: string, text: string): string {
-  const path = shellQuote(target)
-  if (/\.py$/.test(target)) return `printf '%s\\n' ${shellQuote(`print(${JSON.stringify(text)})`)} > ${path}`
-  if (!/\.sh$/.test(target)) return `printf '%s\\n' ${shellQuote(text)} > ${path}`
-  const script = `#!/bin/bash\nprintf '%s\\n' ${shellQuote(text)}`
-  return `printf '%s\\n' ${shellQuote(script)} > ${path} && chmod +x ${path}`
+  const language = languageOf(target)
+  return language
+    ? writeProgram(target, language.print(text))
+    : `printf '%s\\n' ${shellQuote(text)} > ${shellQuote(target)}`
 }
 
 /** A program that is asked for copies what it reads. */
 function copyInput(input: string, target: string): string {
-  const path = shellQuote(target)
-  if (/\.py$/.test(target)) return `printf '%s\\n' 'import sys' 'sys.stdout.write(sys.stdin.read())' > ${path}`
-  if (/\.sh$/.test(target)) return `printf '%s\\n' '#!/bin/bash' cat > ${path} && chmod +x ${path}`
-  return `cat ${shellQuote(input)} > ${path}`
+  const language = languageOf(target)
+  return language
+    ? writeProgram(target, language.copy(input.slice(input.lastIndexOf('/') + 1)))
+    : `cat ${shellQuote(input)} > ${shellQuote(target)}`
 }
 
 function writeOutput(target: string, command: string): string {
-  const path = shellQuote(target)
-  return /\.(?:py|sh)$/.test(target) ? `printf '%s\\n' ${shellQuote(command)} > ${path}` : `${command} > ${path}`
+  const language = languageOf(target)
+  return language ? writeProgram(target, language.command(command)) : `${command} > ${shellQuote(target)}`
 }
 
 function short(text: string): string {

@@ -99,8 +99,10 @@ function chooseCases({ examples, tests }: z.output<typeof contest>, given: Optio
   if (hidden.length < given.minHidden)
     return `expected ${given.minHidden} that the statement does not show, found ${hidden.length}`
   const all = [...examples.filter(fits), ...hidden]
-  const outputs = new Set(all.map(({ output }) => output.trim().replace(/\s+/g, ' ')))
-  return outputs.size < 2 ? 'expected outputs that differ, found one for all inputs' : all
+  // A program that knows the examples and prints one thing for all other inputs must not be right.
+  const told = hidden.length > 1 ? hidden : all
+  const outputs = new Set(told.map(({ output }) => output.trim().replace(/\s+/g, ' ')))
+  return outputs.size < 2 ? 'expected outputs that differ, found one for all inputs that are not shown' : all
 }
 
 /** Verbs of what the program does with its answer. */

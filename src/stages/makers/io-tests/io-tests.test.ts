@@ -28,6 +28,13 @@ const rows = [
   row('2', { ...sums, solutions: { cpp: 'int main() {}' } }),
   row('3', { ...sums, tests: sums.tests.slice(0, 1) }),
   row('4', { ...sums, tests: [{ input: '0 3\n', output: '3\n' }] }),
+  row('same', {
+    ...sums,
+    tests: [
+      { input: '0 8\n', output: '8\n' },
+      { input: '1 7\n', output: '8\n' },
+    ],
+  }),
   row('5', { statement }),
   row('6', { problem: 'it is interactive' }),
 ]
@@ -53,6 +60,7 @@ test('hidden cases and the solution are known to the tests and the oracle alone'
     { drop: 'no-reference-solution', id: '2' },
     { drop: 'too-few-tests', id: '3' },
     { drop: 'too-few-tests', id: '4', detail: expect.stringContaining('differ') },
+    { drop: 'too-few-tests', id: 'same', detail: expect.stringContaining('not shown') },
     { drop: 'missing-field', id: '5' },
     { drop: 'no-checkable-answer', id: '6', detail: 'it is interactive' },
   ])
