@@ -31,6 +31,7 @@ test.each([
   ['RESOURCE_LEAK', 'void f() {\n  begin();\n}', 'void f() {\n  open();\n}', false],
   ['THREAD_SAFETY_VIOLATION', 'int f() {\n  return n;\n}', 'synchronized int f() {\n  return n;\n}', true],
   ['WRONG_FORMAT_ARGUMENTS', 'f() { printf("%d", s) }', 'f() { printf("%s", s) }', true],
+  ['WRONG_FORMAT_ARGUMENTS', 'f() { printf("%,d us", t) }', 'f() { LOG.warn("%,d us", t) }', false],
 ])('%s: a fix has what fixes such a bug', (kind, before, after, is) => {
   expect(looksLikeFix(kind, before, after)).toBe(is)
 })
@@ -89,6 +90,23 @@ test('the instruction names the method, and its example is no line of it', async
   const made = await make({})
   expect(made).toMatchObject({ instruction: expect.stringContaining('in the method on lines 2 to 4.') })
   expect(made).toMatchObject({ instruction: expect.stringContaining('`NULL_DEREFERENCE 104`') })
+})
+
+test('a method of which most lines count is left out: any line would be right', async () => {
+  const lines = Array.from({ length: 6 }, (_, i) => `    b.step${i}();\n`).join('')
+  const long = `  int f(B b) {\n${lines}    return b.size();\n  }\n`
+  const rewritten = (upTo: number) =>
+    long.replace(
+      lines,
+      lines.replace(/b\.step(\d)/g, (step, nth) => (Number(nth) < upTo ? `if (b != null) ${step}` : step)),
+    )
+  const tried = (upTo: number) => {
+    const after = rewritten(upTo)
+    const whole = { file_before: `class A {\n${long}}\n`, file_after: `class A {\n${after}}\n` }
+    return make({ ...whole, method_before: long, method_after: after })
+  }
+  expect(await tried(6)).toMatchObject({ drop: 'guessable', detail: "6 of the method's 9 lines count" })
+  expect(await tried(2)).toMatchObject({ instruction: expect.stringContaining('lines 2 to 10') })
 })
 
 test('a report about something that the method does not have is left out', async () => {

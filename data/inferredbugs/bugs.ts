@@ -99,17 +99,21 @@ export function looksLikeFix(kind: string, before: string, after: string, name: 
   if (method !== undefined && !after.includes(method)) return false
   const mark = marks[kind]
   if (mark === undefined) return false
-  if (kind === 'WRONG_FORMAT_ARGUMENTS') return new RegExp(mark).test(after)
-  const count = (text: string) => [...text.matchAll(mark)].length
-  if (count(after) <= count(before)) return false
+  // Where the call is gone, the analyser has nothing to read any more: it may have been right as it was.
+  if (kind === 'WRONG_FORMAT_ARGUMENTS')
+    return count(formatCall, after) >= count(formatCall, before) && count(mark, after) > 0
+  if (count(mark, after) <= count(mark, before)) return false
   if (kind !== 'NULL_DEREFERENCE' || name === null) return true
   const old = new Set(linesOf(before).map((line) => line.trim()))
   const fresh = linesOf(after).filter((line) => !old.has(line.trim()))
   const assigned = linesOf(after).flatMap((line) =>
     hasWord(line, name) ? (/(\w+)\s*=(?!=)/.exec(line)?.slice(1) ?? []) : [],
   )
-  return fresh.some((line) => count(line) > 0 && [name, ...assigned].some((word) => hasWord(line, word)))
+  return fresh.some((line) => count(mark, line) > 0 && [name, ...assigned].some((word) => hasWord(line, word)))
 }
+
+const formatCall = /\b(?:[Ff]ormat|printf)\s*\(/g
+const count = (pattern: RegExp, text: string) => [...text.matchAll(pattern)].length
 
 /** What a report is about: a variable, a field or a called method; null where it names none. */
 export function reportedName(qualifier: string): string | null {

@@ -71,11 +71,18 @@ export default definePipeline({
     const name = bug.file.replace(/^.*[\\/]/, '').replace(/[^\w.-]/g, '_')
     if (!/\w/.test(name) || name === answerName)
       return { drop: 'odd-name', detail: `the file is called ${bug.file}`, id }
-    return options.ask === 'find' ? finding(bug, kind, fix, name) : fixing(bug, kind, name, options.passAt)
+    if (options.ask === 'fix') return fixing(bug, kind, name, options.passAt)
+    const accepted = acceptedLines(bug, fix.lines, fix.method, fix.before)
+    const { first, last } = fix.method
+    if (accepted.length > fewLines && accepted.length * 2 > last - first + 1)
+      return { drop: 'guessable', detail: `${accepted.length} of the method's ${last - first + 1} lines count`, id }
+    return finding(bug, kind, { ...fix, lines: accepted }, name)
   },
 })
 
 const answerName = 'answer.txt'
+/** So many accepted lines are fine in a short method; more than half of a longer one are right by chance. */
+const fewLines = 4
 
 /** A method with a bug, where it is in its file, and the lines that its fix changes. Without records of methods it is the whole file. */
 interface Fix {
@@ -98,10 +105,9 @@ function fixOf({ line, file_before, file_after, method_before, method_after }: B
 }
 
 /** A file may have many bugs of a kind, so the method is named; the example is no line of it. */
-function finding(bug: BugRecord, kind: string, { before, method, lines }: Fix, name: string): NewDraft {
+function finding(bug: BugRecord, kind: string, { method, lines }: Fix, name: string): NewDraft {
   const { first, last } = method
   const isWhole = bug.method_before === undefined
-  const accepted = acceptedLines(bug, lines, method, before)
   const where = isWhole ? '' : `, in the method on lines ${first} to ${last}`
   return {
     instruction: `A static analyzer reports a bug in \`/app/${name}\`${where}. Read the code and find the bug.
@@ -111,7 +117,7 @@ Write one line to \`/app/${answerName}\`: the kind of bug, a space, and the numb
     files: {
       ...environment(name, bug.file_before),
       'tests/test.sh': { data: testScript(kind), executable: true },
-      'tests/lines.txt': { data: accepted.map((number) => `${number}\n`).join('') },
+      'tests/lines.txt': { data: lines.map((number) => `${number}\n`).join('') },
       'solution/solve.sh': { data: `#!/bin/sh\necho '${kind} ${bug.line}' > /app/${answerName}\n`, executable: true },
       'solution/after.txt': { data: bug.file_after },
     },

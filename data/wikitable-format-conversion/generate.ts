@@ -88,6 +88,8 @@ function asking(id: string, table: Table, question = '', answers: readonly strin
   // "Which lake is the largest, and its location" has two answers.
   if (wanted.length === 1 && /\band (?:its?|their|his|her)\b/i.test(question))
     return { drop: 'odd-answer', detail: 'expected two values, found one', id }
+  if (asksForAny.test(question))
+    return { drop: 'several-answers', detail: 'expected a question with one answer: it asks for any of them', id }
   const named = plain(question).toLowerCase()
   if (wanted.every((answer) => /^(?:yes|no|true|false)$/i.test(answer) || named.includes(answer.toLowerCase())))
     return { drop: 'guessable', detail: `the answer is ${wanted[0]}, one of few`, id }
@@ -112,6 +114,10 @@ Write the answer to \`/app/answer.txt\`: each value on a line of its own, in any
     lineage: { strategy: 'table-question' },
   }
 }
+
+/** "Name a player with fewer than 13 innings": the table has several, and the answer is one of them. */
+const asksForAny =
+  /\b(?:name|list|give|identify|tell|provide|state|mention) (?:me )?(?:one|a|an|any|another|some\w*|two|three|four|at least)\b|\b(?:what|who|which) (?:is|was|are|were) (?:one|two|three) (?!of two\b)|\bsame\b[^?]*\bas\W*$/i
 
 function environment(name: string, text: string): NewDraft['files'] {
   return {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { needs } from '../../test/needs.ts'
+import pipeline from './generate.ts'
 import { checkAnswerPy } from './question-check.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'answers-'))
@@ -29,4 +30,27 @@ test('values count, in any order and however they are written', needs('python3')
   expect(isRight(['Bergen'], 'Bergen\nLund')).toBe(false)
   expect(isRight(['a', 'a'], 'a')).toBe(false)
   expect(isRight(['3'], '')).toBe(false)
+})
+
+test.each([
+  ['name a player with fewer than 13 innings.', 'several-answers'],
+  ['other than Lund, name another city.', 'several-answers'],
+  ['what is one city with over 10 visitors?', 'several-answers'],
+  ['Bergen is in the same country as...?', 'several-answers'],
+  ['what is the name of a city in the north?', null],
+  ['lee was one of two swimmers. who was the second?', null],
+  ['Bergen had the same number of visitors as which city?', null],
+])('a question that asks for any of several is left out: %s', async (question, drop) => {
+  if (typeof pipeline.make !== 'function') throw new Error('expected a function')
+  const rows = [
+    ['Bergen', '7'],
+    ['Lund', '9'],
+  ]
+  const fields = { question, answers: ['Oslo'], table: { header: ['City', 'Visitors'], rows, name: 't' } }
+  const made = await pipeline.make({ id: '1', source: 's', fields }, {
+    options: { ask: 'question', maxRows: 9 },
+  } as never)
+  expect(made).toEqual([
+    drop === null ? expect.objectContaining({ files: expect.anything() }) : expect.objectContaining({ drop }),
+  ])
 })

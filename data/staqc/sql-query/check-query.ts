@@ -18,7 +18,7 @@ echo "$reward" > ${verifierLogs}/reward.txt
  * A database on which the reference gives something else once its rows come in another order, or once ties are broken in another way,
  * does not count: there several answers are right. The reference must give rows, and not the same on every database, or nothing earns a reward. A query may only read.
  */
-export const checkQueryPy = `import glob, itertools, os, re, sqlite3, sys
+export const checkQueryPy = `import glob, itertools, os, random, re, sqlite3, sys
 
 tests = os.path.dirname(os.path.abspath(__file__))
 path = sys.argv[1]
@@ -71,11 +71,13 @@ def same(given, wanted):
     return any([comparable(found, order) for found in given] == aims for order in orders)
 
 
-def backwards(database):
-    """The same tables with their rows in another order."""
+def shuffled(database):
+    """The same tables with their rows in other orders."""
     lines = database.splitlines()
     made = [line for line in lines if not line.startswith("INSERT")]
-    return "\\n".join(made + [line for line in lines if line.startswith("INSERT")][::-1])
+    put = [line for line in lines if line.startswith("INSERT")]
+    orders = [put[::-1]] + [random.Random(seed).sample(put, len(put)) for seed in range(4)]
+    return ["\\n".join(made + order) for order in orders]
 
 
 ending = re.search(r"(?is)^(.*\\border\\s+by\\b(?:(?!\\border\\s+by\\b).)*?)(\\s+limit\\s+\\d+(?:\\s*(?:,|offset)\\s*\\d+)?)?[\\s;]*$", reference)
@@ -97,7 +99,7 @@ for name in sorted(glob.glob(os.path.join(tests, "databases", "*.sql"))):
     with open(name, encoding="utf-8") as file:
         database = file.read()
     answer = rows(reference, database)
-    if comparable(rows(reference, backwards(database))) != comparable(answer) or tied(answer, database):
+    if tied(answer, database) or any(comparable(rows(reference, other)) != comparable(answer) for other in shuffled(database)):
         continue
     wanted.append(answer)
     try:

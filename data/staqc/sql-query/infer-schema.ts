@@ -133,7 +133,24 @@ function collect(
     use.isGroup ||= groupFrom >= 0 && at > groupFrom && (groupTo < 0 || at < groupTo)
     note(use, lower.slice(at + 1, at + 8))
   }
+  joinKinds(lower, tables, columns)
   return null
+}
+
+/** Columns that a join compares hold numbers, unless the query compares one with a text: otherwise no row would match. */
+function joinKinds(
+  lower: readonly string[],
+  tables: ReadonlyMap<string, string>,
+  columns: ReadonlyMap<string, ReadonlyMap<string, Use>>,
+): void {
+  const useAt = (at: number) => columns.get(tables.get(lower[at] ?? '') ?? '')?.get(lower[at + 2] ?? '')
+  for (let at = 3; at < lower.length; at++) {
+    const pair =
+      lower[at] === '=' && lower[at - 2] === '.' && lower[at + 2] === '.' ? [useAt(at - 3), useAt(at + 1)] : []
+    const uses = pair.filter((use) => use !== undefined)
+    const isText = uses.some(({ literals }) => literals.some((literal) => !/^\d+$/.test(literal)))
+    for (const use of uses.length === 2 ? uses : []) use.isText = isText
+  }
 }
 
 /** What a column is compared with says what it holds. */
@@ -150,7 +167,9 @@ function note(use: Use, after: readonly string[]): void {
 }
 
 function looksLikeText(name: string): boolean {
-  return /name|title|city|country|email|status|type|category|color|colour|text|desc|code|department|genre/.test(name)
+  return /name|title|city|country|email|status|type|category|color|colour|text|desc|code|department|genre|town|address|language|nation|citizen|gender|hand|state$/.test(
+    name,
+  )
 }
 
 /** Groups differ in what they are made of, so an order of groups needs no values that differ: then each would have one record. */

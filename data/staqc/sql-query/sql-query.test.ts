@@ -35,6 +35,13 @@ test.each([
     },
   ],
   ['select a from t where b in (1, 2)', { t: ['a INTEGER', 'b INTEGER 1 2', 'remark TEXT'] }],
+  [
+    'SELECT a.city FROM airports a JOIN flights f ON a.airport_code = f.dest_airport',
+    {
+      airports: ['city TEXT', 'airport_code INTEGER', 'remark TEXT'],
+      flights: ['dest_airport INTEGER', 'batch INTEGER'],
+    },
+  ],
   ["SELECT id FROM t WHERE label LIKE '%x%'", { t: ['id INTEGER', 'label TEXT x', 'remark TEXT'] }],
 ])('%s', (query, expected) => {
   const schema = inferSchema(query)

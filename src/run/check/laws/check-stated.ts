@@ -50,13 +50,20 @@ function isNamed(path: string, instruction: string, workdir: string): boolean {
 
 /** Bytes that archives and images have and text does not: a control character other than white space, or one that is not UTF-8. */
 const isBinary = /(?![\0\s])\p{Cc}|\ufffd/u
+const hasControls = /(?![\0\s])\p{Cc}/u
 
 function shapeOf(path: string, text: string): { readonly name: string; readonly said: RegExp } | null {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   if (/\.(?:json\w*|ipynb|geojson)$/.test(path)) return null
   if (/^\s*(?:\{\s*"|\[\s*[{["\d])/.test(text) && parseJson(text) !== undefined)
     return { name: 'JSON', said: /json|array|object|dict|\blist\b|```/i }
-  if (isBinary.test(text)) return null
+  if (isBinary.test(text))
+    return /\.(?:txt|csv|tsv|md|log)$/.test(path) && hasControls.test(text.replaceAll('\u001b', ''))
+      ? {
+          name: 'binary, although its name is that of a text',
+          said: /\bbinary\b|\bbytes?\b|\bencod|\braw\b|\bescape|\bpack|compress/i,
+        }
+      : null
   if (text.includes('\0'))
     return { name: 'separated by NUL bytes', said: /\bnul(?:l|s|-)?\b|\\0|print0|\bzero\b|binary/i }
   if (/\.tsv$/.test(path) || lines.length < 2) return null

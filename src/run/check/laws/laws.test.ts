@@ -184,6 +184,10 @@ test('names and formats that the tests want have to be stated', () => {
   expect(judged('Write JSON to out.txt.', '{"a": 1}\n')).toEqual([])
   expect(judged('Write it to out.txt.', 'a\tb\nc\td\n')).toEqual([expect.stringMatching(/^format: .*tabs/)])
   expect(judged('Write it to out.txt.', 'a\0b\0')).toEqual([expect.stringMatching(/^format: .*NUL/)])
+  expect(judged('Archive it. Write what is printed to out.txt.', 'BZh9\x17rE8P\x90\0\0')).toEqual([
+    expect.stringMatching(/^format: .*binary/),
+  ])
+  expect(judged('Write the bytes to out.txt.', 'BZh9\x17rE8P\x90\0\0')).toEqual([])
   expect(judged('Write names, separated by null characters, to out.txt.', 'a\0b\0')).toEqual([])
   expect(judged('Pack it into out.txt.', '\u001f\ufffd\b\0\0\ufffd')).toEqual([])
   expect(judged('Pack it into out.txt.', '\u001f\ufffd\ta\nb\tc\n')).toEqual([])
