@@ -1,3 +1,4 @@
+import type { NewDraft } from 'ot-agent'
 import { commandIn, isTaken, orderOf } from './commands.ts'
 import { answersOf, type PostAnswer, type Question } from './question.ts'
 import { type CodeAt, runCode } from './run-code.ts'
@@ -113,6 +114,16 @@ export function likeness(shown: string, printed: string): 'same' | 'blanks' | nu
       .join('\n')
   if (same(shown) === same(printed)) return 'same'
   return words(shown) === words(printed) ? 'blanks' : null
+}
+
+/** The files of each input of a task, by their names. */
+export function casesOf({ files }: NewDraft): Readonly<Record<string, string>>[] {
+  const cases: Record<string, Record<string, string>> = {}
+  for (const [path, { data }] of Object.entries(files)) {
+    const [, nth, name] = /^tests\/cases\/(\d+)\/files\/(.+)$/.exec(path) ?? []
+    if (nth !== undefined && name !== undefined) cases[nth] = { ...cases[nth], [name]: String(data) }
+  }
+  return Object.values(cases)
 }
 
 /** Whether programs that read the same texts also print the same for other inputs; `cases` are files by the names that the first of them uses. */

@@ -1,7 +1,7 @@
 import { type Dropped, expectedOutputDraft, isDropped, type NewDraft, proveDraft, type RawRow } from 'ot-agent'
-import { agreeOn, attemptsOf, likeness, type Ran, readsSame, runAttempts } from './attempts.ts'
+import { agreeOn, attemptsOf, casesOf, likeness, type Ran, readsSame, runAttempts } from './attempts.ts'
 import { commandIn, commandOf, orderOf } from './commands.ts'
-import { asksToExplain, type Blocks, type Question, readQuestion } from './question.ts'
+import { answersDiffer, asksToExplain, type Blocks, type Question, readQuestion } from './question.ts'
 import type { CodeAt } from './run-code.ts'
 
 /** By example: code of an answer, run on a text of the question, prints another text of the question. Without sandboxes the words around the texts have to tell. */
@@ -33,23 +33,10 @@ export async function byExample(row: RawRow, at: CodeAt & { readonly isLast: boo
   return dropped('what the command prints cannot be told apart on other inputs')
 }
 
-/** What is asked for can be read in several ways: no other way makes a task of it, either. */
-export const answersDiffer = 'answers-differ'
-
 const instruction = '# {{title}}\n\n{{body}}'
 const looseBlanks = {
   instruction: `${instruction}\n\n---\n\nHow many blanks are between words does not matter.`,
   normalise: ['blanks' as const],
-}
-
-/** The files of each input of a task, by their names. */
-function casesOf({ files }: NewDraft): Readonly<Record<string, string>>[] {
-  const cases: Record<string, Record<string, string>> = {}
-  for (const [path, { data }] of Object.entries(files)) {
-    const [, nth, name] = /^tests\/cases\/(\d+)\/files\/(.+)$/.exec(path) ?? []
-    if (nth !== undefined && name !== undefined) cases[nth] = { ...cases[nth], [name]: String(data) }
-  }
-  return Object.values(cases)
 }
 
 /** The text of the question that was printed, if it is not what was given. */

@@ -8,10 +8,11 @@ import {
   readJson,
   z,
 } from 'ot-agent'
+import { type Attempt, agreeOn, attemptsOf, casesOf, likeness, readsSame, runAttempts } from './attempts.ts'
 import { commandIn, commandOf, orderOf } from './commands.ts'
 import { functionTest, runFunctionPy } from './program/function-test.ts'
 import { probePy } from './program/probe-py.ts'
-import { answersOf, asksToExplain, type Question, readQuestion } from './question.ts'
+import { answersDiffer, answersOf, asksToExplain, type Question, readQuestion } from './question.ts'
 import { type CodeAt, runCode } from './run-code.ts'
 
 /** By program: the answer's code is run on generated inputs in a sandbox, and the agent's must do the same. */
@@ -21,7 +22,7 @@ export async function byProgram(row: RawRow, at: CodeAt): Promise<NewDraft | Dro
   if (question === null) return dropped('expected a question with an answer')
   if (asksToExplain(question.title)) return dropped('the question asks for an explanation')
   const made = looksLikePython(question) ? await byFunction(question, at) : await byCommand(row, question, at)
-  return typeof made === 'string' ? dropped(made) : made
+  return typeof made === 'string' ? dropped(made) : 'drop' in made ? { ...made, id: row.id } : made
 }
 
 function looksLikePython(question: Question): boolean {
@@ -54,7 +55,28 @@ async function byCommand(row: RawRow, question: Question, at: CodeAt): Promise<N
   )
   if (isDropped(draft) || !at.sandboxes) return draft
   const wrong = await proveDraft(draft, { ...at, sandboxes: at.sandboxes })
-  return wrong === null ? draft : 'the command prints the same for all inputs, or never the same twice'
+  if (wrong !== null) return 'the command prints the same for all inputs, or never the same twice'
+  const own = { script, interpreter: 'bash' as const, files: { [file]: `${input}\n` } }
+  return (await othersAgree(question, { own, printed, cases: casesOf(draft) }, at))
+    ? draft
+    : { drop: answersDiffer, detail: 'the answers print the same for what is shown, and not for other inputs' }
+}
+
+/** Whether other code of the answers that prints the same for the shown input does so for the others, too. */
+async function othersAgree(
+  question: Question,
+  {
+    own,
+    printed,
+    cases,
+  }: { readonly own: Attempt; readonly printed: string; readonly cases: ReturnType<typeof casesOf> },
+  at: CodeAt,
+): Promise<boolean> {
+  const attempts = attemptsOf(question)
+  const others = typeof attempts === 'string' ? [] : attempts.filter((attempt) => readsSame(own, attempt))
+  if (others.length === 0) return true
+  const alike = (await runAttempts(others, at)).filter((ran) => likeness(printed, ran.printed) !== null)
+  return agreeOn(cases, [own, ...alike.map(({ attempt }) => attempt).slice(0, 3)], at)
 }
 
 const commandInstruction = `# {{title}}
@@ -76,8 +98,10 @@ const probed = z.object({
   cases: z.array(z.object({ args: z.string(), result: z.string() })).min(10),
 })
 
+const refused = z.object({ problem: z.string(), differ: z.boolean().optional() })
+
 /** A Python function of the answer, on inputs in the shape of the calls that the posts show. */
-async function byFunction(question: Question, at: CodeAt): Promise<NewDraft | string> {
+async function byFunction(question: Question, at: CodeAt): Promise<NewDraft | Dropped | string> {
   const { title, body } = question
   const answers = answersOf(question).map(({ code }) => code.map(({ text }) => text))
   const posts = { asked: question.code.map(({ text }) => text), answers, said: answers.flat() }
@@ -94,7 +118,10 @@ async function byFunction(question: Question, at: CodeAt): Promise<NewDraft | st
   if (first !== second) return 'the function does not give the same every time'
   const found: unknown = readJson(first)
   const parsed = probed.safeParse(found)
-  if (!parsed.success) return z.object({ problem: z.string() }).safeParse(found).data?.problem ?? 'nothing to call'
+  if (!parsed.success) {
+    const { problem = 'nothing to call', differ = false } = refused.safeParse(found).data ?? {}
+    return differ ? { drop: answersDiffer, detail: problem } : problem
+  }
   const { name, signature, code, cases } = parsed.data
   const file = '/app/solution.py'
   const shown = cases.slice(0, 2).map(({ args, result }) => `- \`${name}${callOf(args)}\` gives \`${result}\``)

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { type Dropped, definePipeline, isDropped, type MakeAt, type NewDraft, type RawRow, z } from 'ot-agent'
-import { answersDiffer, byExample } from './by-example.ts'
+import { byExample } from './by-example.ts'
 import { byProgram } from './by-program.ts'
 import { byRubric } from './by-rubric.ts'
 import posts from './posts/index.ts'
+import { answersDiffer } from './question.ts'
 import { archiveOf, domainOf, fixtureSites } from './sites.ts'
 
 /** The ways to make a task of a question, in the order in which they are tried. */

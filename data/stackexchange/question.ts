@@ -58,3 +58,6 @@ export function isDisputed(answer: PostAnswer): boolean {
 export function proseOf(markdown: string): string {
   return markdown.replace(/^(?:> )*(`{3,})[^\n]*\n[\s\S]*?\n(?:> )*\1\s*$/gm, '\n')
 }
+
+/** What is asked for can be read in several ways: no other way makes a task of it, either. */
+export const answersDiffer = 'answers-differ'

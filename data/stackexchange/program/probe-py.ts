@@ -192,14 +192,33 @@ def probe(code, asked, texts):
                 "cases": [{"args": repr(args), "result": text} for args, text in good]}
     return {"problem": problem}
 
+def differs(found, codes):
+    """Whether another answer means the same and gives something else for some inputs."""
+    cases = [(ast.literal_eval(case["args"]), case["result"]) for case in found["cases"]]
+    for code in codes:
+        tree = functions(code)
+        for f in tree:
+            if f.name != found["name"] and (len(tree) > 1 or len(f.args.args) != len(cases[0][0])):
+                continue
+            function = load(code, f.name)
+            given = [(call(function, args), text) for args, text in cases] if function else []
+            told = [ast.literal_eval(mine) == ast.literal_eval(text) for mine, text in given if mine is not None]
+            # A function of another name may be about something else; one that mostly agrees is not.
+            if told and not all(told) and (f.name == found["name"] or sum(told) * 2 >= len(told)):
+                return True
+    return False
+
 found = {"problem": "no Python that stands alone and defines a function"}
 asked = [definitions(block) for block in posts["asked"]]
-for blocks in posts["answers"]:
-    for code in filter(None, map(definitions, blocks)):
+codes = [list(filter(None, map(definitions, blocks))) for blocks in posts["answers"]]
+for nth, own in enumerate(codes):
+    for code in own:
         found = probe(code, asked, posts["asked"] + posts["said"])
         if "name" in found:
             break
     if "name" in found:
+        if differs(found, [code for other in codes[:nth] + codes[nth + 1:] for code in other]):
+            found = {"problem": "the answers give different results", "differ": True}
         break
 print(json.dumps(found))
 `.trimStart()

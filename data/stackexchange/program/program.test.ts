@@ -8,9 +8,12 @@ import { functionTest, runFunctionPy } from './function-test.ts'
 import { probePy } from './probe-py.ts'
 
 /** What the probe finds in the blocks of a question and of its answer. */
-function probe(asked: string[], said: string[]) {
+function probe(asked: string[], said: string[], ...others: string[][]) {
   const cwd = mkdtempSync(join(tmpdir(), 'probe-'))
-  writeFileSync(join(cwd, 'posts.json'), JSON.stringify({ asked, answers: [said], said }))
+  writeFileSync(
+    join(cwd, 'posts.json'),
+    JSON.stringify({ asked, answers: [said, ...others], said: [said, ...others].flat() }),
+  )
   writeFileSync(join(cwd, 'probe.py'), probePy)
   const { stdout, stderr } = spawnSync('python3', ['-I', 'probe.py', '1'], { cwd, encoding: 'utf8' })
   expect(stderr).toBe('')
@@ -43,6 +46,16 @@ test.each([
   ['no Python that stands alone', ['double([1, 2])'], [`${double}\ndef half(items):\n    return np.array(items)\n`]],
 ])('%s: that is no task', needs('python3'), (problem, asked, said) => {
   expect(probe(asked, said)).toEqual({ problem: expect.stringContaining(problem) })
+})
+
+test('answers that mean the same have to give the same', needs('python3'), () => {
+  const found = (...others: string[][]) => probe(['double([1, 2])'], [double], ...others)
+  const twice = 'def twice(them):\n    return [it + it for it in them]\n'
+  expect(found([twice])).toMatchObject({ name: 'double' })
+  expect(found(['def parts(them):\n    return [it // 9 for it in them]\n'])).toMatchObject({ name: 'double' })
+  const differ = { problem: 'the answers give different results', differ: true }
+  expect(found(['def double(items):\n    return items + items\n'])).toEqual(differ)
+  expect(found([twice.replace('it + it', 'it + it if it < 9 else 0')])).toEqual(differ)
 })
 
 test('the cases are gone before the agent’s code runs, and values decide', needs('python3'), () => {
