@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { byExample } from '../../data/stackexchange/by-example.ts'
+import { byProgram } from '../../data/stackexchange/by-program.ts'
 import { provider, scratch, withSandboxes } from './kit.ts'
 
 const block = (before: string, text: string) => ({ before, text, language: null })
@@ -44,5 +45,15 @@ withSandboxes('Stack Exchange by example', () => {
   test('answers that print the same for what is shown, and not for other inputs, show that a question is ambiguous', async () => {
     for (const other of [guessed, `${joined} | sort`])
       expect(await make(row([joined, other]))).toMatchObject({ drop: 'answers-differ', id: '7' })
+  })
+
+  test('by program, answers that agree on what is shown have to agree on other inputs', async () => {
+    const asked = (...commands: string[]) => {
+      const whole = row(commands, 'Select the rows above 1')
+      return byProgram({ ...whole, fields: { ...whole.fields, code: whole.fields.code.slice(0, 1) } }, at)
+    }
+    const above = "awk '$2 > 1' prices.txt"
+    expect(await asked(above, "awk '$2 >= 2 { print }' prices.txt")).toMatchObject({ files: { 'tests/reference': {} } })
+    expect(await asked(above, 'awk \'$1 != "milk"\' prices.txt')).toMatchObject({ drop: 'answers-differ', id: '7' })
   })
 })
