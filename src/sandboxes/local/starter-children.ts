@@ -15,7 +15,7 @@
  */
 export const starterChildren = String.raw`
 my ($report, $failure) = (undef, 'failed');
-sub fail { my $why = $!; print STDERR "$_[0]: $why\n"; syswrite($report, $failure) if $report; exit 126 }
+sub fail { my $why = $!; print STDERR "$_[0]: $why\n"; syswrite($report, $failure) if $report; syscall($exit_group, 126) }
 sub mount_at { my ($source, $target, $type, $flags, $data) = @_; syscall($mount, $source, $target, $type, $flags, $data) == 0 or fail("mount $target") }
 sub attach { my ($tree, $target) = @_; syscall(429, $tree, $empty, -100, $target, 4) == 0 or fail("move_mount $target") }
 sub mapped {

@@ -18,8 +18,8 @@ export interface Inside {
  * comes back, so that the fork is born inside: it never sees the host's network, and its list of mounts is the sandbox's. It is the command, a child
  * of the starter. First it joins the control groups, and then it becomes root of the sandbox's users, with mounts of its own.
  *
- * Until it has closed them it holds the starter's files. Programs inside cannot look into it, signal it or take a file from it: at first it is
- * the host's root, and later it is not dumpable, and its memory belongs to the host's user namespace. A kill of all processes inside
+ * Programs inside cannot look into it or take a file from it: it is the host's root until it has closed the starter's files, and then it is not
+ * dumpable, and its memory belongs to the host's user namespace. A kill of all processes inside
  * may miss it while it is the host's root; `Machine.restart` waits for every command that is on its way in.
  *
  * What is shown is opened while the mounts of the host are there. They are taken away as soon as the sandbox's root is the root, before any path
@@ -133,10 +133,15 @@ sub go_inside {
   detach($pipes);
   if ($request->{refusal}) { (my $what, $!) = @{$request->{refusal}}; fail($what) }
   for (@{$request->{groups}}) { defined syswrite($_, '0') or fail('control group') }
-  become_root($request->{users});
-  syscall($unshare, 0x20000) == 0 or fail('unshare');
-  put(fileno $report, 3);
+  my @kept = map { fcntl($_, 1030, 32) or fail('fcntl') } $report, $request->{users};
+  put($kept[$_] + 0, 3 + $_) for 0, 1;
   open($report, '>&=', 3) or fail('report');
+  open(my $users, '<&=', 4) or fail('user namespace');
+  syscall(436, 5, 0xffffffff, 0) == 0 or fail('close_range');
+  become_root($users);
+  # Another user begins with what the machine allows.
+  syscall($prctl, 4, 0, 0, 0, 0) == 0 or fail('prctl');
+  syscall($unshare, 0x20000) == 0 or fail('unshare');
   be_command($request);
 }
 

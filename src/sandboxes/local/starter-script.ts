@@ -150,6 +150,7 @@ sub start {
   my (%theirs, %ours);
   for (@{$request{streams}}) {
     pipe($ours{$_}, $theirs{$_}) or return tell_of($id, 'f', "pipe: $!");
+    fcntl($ours{$_}, 4, 0x800) or return tell_of($id, 'f', "fcntl: $!");
     chown $request{first}, $request{first}, $theirs{$_};
   }
   my $terminal;
@@ -186,7 +187,8 @@ sub relay {
   my ($fd) = @_;
   my $stream = $streams{$fd} or return;
   my $read = sysread($stream->{file}, my $data, 65536);
-  return if !defined $read && $! == 4;
+  # Nothing is left where drain was faster.
+  return if !defined $read && ($! == 4 || $! == 11);
   return close_stream($fd) unless $read;
   my $kept = $read < $stream->{left} ? $read : $stream->{left};
   return unless $kept;

@@ -7,9 +7,11 @@ import {
   mkdtempSync,
   openSync,
   readdirSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -178,6 +180,32 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('perl', 'unshare'
     rmSync(dir, { recursive: true })
   })
 
+  test('waits for nothing that a child of an ended program might say', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'ot-starter-'))
+    const pipe = join(dir, 'pipe')
+    spawnSync('mkfifo', [pipe])
+    const go = openSync(pipe, 'r+')
+    const argv = ['sh', '-c', 'read line <&8; sleep 1000 & echo $!']
+    const files: StartRequest['files'] = [[8, pipe]]
+    const started = await startProcess({ ids: { usernsPid, first }, argv, files, streams: [1, 2, 3], limitBytes: 1000 })
+    const out = collect(started.stdout, 1000)
+    const exited = once(started, 'exit')
+    // Its output and its end reach the starter at once.
+    const [state, starter] = [() => statOf(started.pid)[0], Number(statOf(started.pid)[1])]
+    process.kill(starter, 'SIGSTOP')
+    try {
+      writeSync(go, 'go on\n')
+      await expect.poll(state).toBe('Z')
+    } finally {
+      process.kill(starter, 'SIGCONT')
+    }
+    expect((await exited)[0]).toBe(0)
+    expect(await run(['echo', 'others'])).toMatchObject({ out: 'others\n', code: 0 })
+    process.kill(Number(out.text()))
+    closeSync(go)
+    rmSync(dir, { recursive: true })
+  })
+
   test('runs many at once, each with its own output', async () => {
     const numbers = Array.from({ length: 40 }, (_, i) => String(i))
     const ended = await Promise.all(numbers.map((number) => run(['sh', '-c', `echo ${number}; exit ${number}`])))
@@ -211,6 +239,13 @@ function watch(terminal: Terminal) {
       while (!text.includes(wanted)) await new Promise<void>((resolve) => (wake = resolve))
     },
   }
+}
+
+/** The state and the parent of a process. */
+function statOf(pid: number | undefined): string[] {
+  return readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ')
 }
 
 async function run(argv: readonly string[], options: Partial<StartRequest> = {}) {
