@@ -3,12 +3,14 @@
  * posts show, or of its parameters. Prints JSON: the function, its signature and the calls with their results, or a problem.
  */
 export const probePy = String.raw`
-import ast, builtins, copy, io, json, random, re, signal, sys, contextlib
+import ast, builtins, copy, io, json, os, random, re, select, signal, sys, time, contextlib
 
 posts = json.load(open("posts.json"))
 banned = {"os", "subprocess", "socket", "random", "time", "datetime", "threading", "multiprocessing", "uuid", "secrets",
           "shutil", "tempfile", "pathlib", "urllib", "http", "ctypes", "asyncio", "tkinter", "signal", "sys", "logging"}
 rng = random.Random(int(sys.argv[1]))
+# Seconds for what other answers give, all together.
+budget = float(sys.argv[2]) if len(sys.argv) > 2 else 40
 
 class Slow(Exception):
     pass
@@ -131,9 +133,9 @@ def vary(value, depth=0):
         return {key: vary(item, depth + 1) for key, item in value.items()}
     return value
 
-def call(function, args):
+def call(function, args, seconds=2):
     """What a call gives, as text that can be read back; None when it fails or gives something else."""
-    signal.alarm(2)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             given = function(*copy.deepcopy(args))
@@ -146,7 +148,7 @@ def call(function, args):
     except BaseException:
         return None
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 def load(code, name):
     space = {"__name__": "answer"}
@@ -192,20 +194,47 @@ def probe(code, asked, texts):
                 "cases": [{"args": repr(args), "result": text} for args, text in good]}
     return {"problem": problem}
 
-def differs(found, codes):
-    """Whether another answer means the same and gives something else for some inputs."""
+def gives_other(code, found, seconds):
+    """Whether a function of the code means the same as the one that was found and gives something else for some inputs."""
     cases = [(ast.literal_eval(case["args"]), case["result"]) for case in found["cases"]]
-    for code in codes:
-        tree = functions(code)
-        for f in tree:
-            if f.name != found["name"] and (len(tree) > 1 or len(f.args.args) != len(cases[0][0])):
-                continue
-            function = load(code, f.name)
-            given = [(call(function, args), text) for args, text in cases] if function else []
-            told = [ast.literal_eval(mine) == ast.literal_eval(text) for mine, text in given if mine is not None]
-            # A function of another name may be about something else; one that mostly agrees is not.
-            if told and not all(told) and (f.name == found["name"] or sum(told) * 2 >= len(told)):
-                return True
+    tree = functions(code)
+    for f in tree:
+        if f.name != found["name"] and (len(tree) > 1 or len(f.args.args) != len(cases[0][0])):
+            continue
+        function = load(code, f.name)
+        # All calls together stay within the time, unless the code holds on to it.
+        most = min(2, 0.8 * seconds / len(cases))
+        given = [(call(function, args, most), text) for args, text in cases] if function else []
+        told = [ast.literal_eval(mine) == ast.literal_eval(text) for mine, text in given if mine is not None]
+        # A function of another name may be about something else; one that mostly agrees is not.
+        if told and not all(told) and (f.name == found["name"] or sum(told) * 2 >= len(told)):
+            return True
+    return False
+
+def apart(ask, seconds):
+    """Whether a question is answered with yes in a process of its own, which is killed when its time is over."""
+    output, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(into, b"1" if ask() else b"0")
+        finally:
+            os._exit(0)
+    os.close(into)
+    ready, _, _ = select.select([output], [], [], seconds)
+    answer = os.read(output, 1) if ready else b""
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(output)
+    return answer == b"1"
+
+def differs(found, codes):
+    """Whether another answer means the same and gives something else. One that fails or is slow says nothing."""
+    end = time.monotonic() + budget
+    for nth, code in enumerate(codes):
+        share = max(0, end - time.monotonic()) / (len(codes) - nth)
+        if apart(lambda: gives_other(code, found, share), share):
+            return True
     return False
 
 found = {"problem": "no Python that stands alone and defines a function"}

@@ -15,10 +15,14 @@ function probe(asked: string[], said: string[], ...others: string[][]) {
     JSON.stringify({ asked, answers: [said, ...others], said: [said, ...others].flat() }),
   )
   writeFileSync(join(cwd, 'probe.py'), probePy)
-  const { stdout, stderr } = spawnSync('python3', ['-I', 'probe.py', '1'], { cwd, encoding: 'utf8' })
+  const command = ['-I', 'probe.py', '1', String(otherSec)]
+  const { stdout, stderr } = spawnSync('python3', command, { cwd, encoding: 'utf8', timeout: 60_000 })
   expect(stderr).toBe('')
   return JSON.parse(stdout)
 }
+
+/** Seconds for all other answers. */
+const otherSec = 6
 
 const double = 'def double(items):\n    return [2 * item for item in items]\n'
 
@@ -56,6 +60,22 @@ test('answers that mean the same have to give the same', needs('python3'), () =>
   const differ = { problem: 'the answers give different results', differ: true }
   expect(found(['def double(items):\n    return items + items\n'])).toEqual(differ)
   expect(found([twice.replace('it + it', 'it + it if it < 9 else 0')])).toEqual(differ)
+})
+
+test('another answer that never ends says nothing, and the next is still heard', {
+  ...needs('python3'),
+  timeout: 120_000,
+}, () => {
+  const deaf =
+    'def double(items):\n    while True:\n        try:\n            sum(range(10 ** 4))\n        except:\n            pass\n'
+  expect(probe(['double([1, 2])'], [double], [deaf])).toMatchObject({ name: 'double' })
+  const other = 'def double(items):\n    return items + items\n'
+  expect(probe(['double([1, 2])'], [double], [deaf], [other])).toMatchObject({ differ: true })
+})
+
+test('an answer that is slow for some inputs is heard on the others', { ...needs('python3'), timeout: 120_000 }, () => {
+  const slow = 'def double(items):\n    while len(items) > 2:\n        pass\n    return items + items\n'
+  expect(probe(['double([1, 2])'], [double], [slow])).toMatchObject({ differ: true })
 })
 
 test('the cases are gone before the agent’s code runs, and values decide', needs('python3'), () => {

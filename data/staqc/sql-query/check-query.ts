@@ -20,6 +20,17 @@ echo "$reward" > ${verifierLogs}/reward.txt
  */
 export const checkQueryPy = `import glob, itertools, os, random, re, sqlite3, sys
 
+
+def outer(text):
+    """The text with blanks for brackets and what is in them, for comments, and for what is in quotation marks."""
+    kept, depth = [], 0
+    for piece in re.findall(r"(?s)'[^']*'|\\x22[^\\x22]*\\x22|\\x60[^\\x60]*\\x60|\\[[^\\]]*\\]|--[^\\n]*|/\\*.*?\\*/|.", text):
+        depth += piece == "("
+        kept.append(piece if depth == 0 and len(piece) == 1 else " " * len(piece))
+        depth -= piece == ")"
+    return "".join(kept)
+
+
 tests = os.path.dirname(os.path.abspath(__file__))
 path = sys.argv[1]
 if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) > 100_000:
@@ -30,7 +41,10 @@ with open(os.path.join(tests, "reference.sql"), encoding="utf-8") as file:
     reference = file.read()
 # Whether the same row may come twice is left open where question and reference do not say the same of it.
 loose = os.path.exists(os.path.join(tests, "any-number-of-times"))
-ordered = re.search(r"\\border\\s+by\\b", reference, re.I) is not None
+outside = outer(reference)
+# Only the last order says in which order rows come; others may stand in brackets.
+order = max((found.start() for found in re.finditer(r"(?i)\\border\\s+by\\b", outside)), default=None)
+ordered = order is not None
 READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, getattr(sqlite3, "SQLITE_RECURSIVE", 33)}
 
 
@@ -80,17 +94,21 @@ def shuffled(database):
     return ["\\n".join(made + order) for order in orders]
 
 
-ending = re.search(r"(?is)^(.*\\border\\s+by\\b(?:(?!\\border\\s+by\\b).)*?)(\\s+limit\\s+\\d+(?:\\s*(?:,|offset)\\s*\\d+)?)?[\\s;]*$", reference)
-
-
 def tied(answer, database):
     """Whether rows share their place in the order, so that another right query may put or choose them otherwise."""
-    if ending is None or not answer:
+    if not ordered or not answer:
         return False
+    end = len(outside.rstrip("; \\t\\r\\n"))
+    limit = re.compile(r"(?i)\\blimit\\b").search(outside, order)
+    at = limit.start() if limit else end
     found = []
     for way in ("ASC", "DESC"):
-        more = "".join(", %d %s" % (at + 1, way) for at in range(len(answer[0])))
-        found.append(rows(ending[1] + more + (ending[2] or ""), database))
+        more = "".join(", %d %s" % (nth + 1, way) for nth in range(len(answer[0])))
+        try:
+            # A line of its own, for a comment may stand before it.
+            found.append(rows(reference[:at] + "\\n" + more + "\\n" + reference[at:end], database))
+        except sqlite3.Error:
+            return False
     return found[0] != found[1]
 
 

@@ -33,13 +33,14 @@ export function inferSchema(query: string): readonly TableSchema[] | string {
   if (problem !== null) return problem
   if ([...columns.values()].some((used) => used.size === 0)) return 'it names no columns of a table'
   const isSingle = columns.size === 1
+  // A name of the query would mean something else, and one that two tables share would join them.
+  const words = new Set(tokens.map((token) => token.toLowerCase()))
+  const free = unasked.filter(({ name }) => !words.has(name))
   return [...columns].map(([name, used], nth) => ({
     name,
     columns: [
       ...[...used].map(([column, use]) => toColumn(column, use, isKey(column, name) && !(use.isGroup && isSingle))),
-      ...unasked
-        .filter(({ name: column }) => !used.has(column))
-        .slice(nth % unasked.length, (nth % unasked.length) + 1),
+      ...free.slice(nth, nth + 1),
     ],
   }))
 }

@@ -42,6 +42,22 @@ test.each([
       flights: ['dest_airport INTEGER', 'batch INTEGER'],
     },
   ],
+  [
+    'SELECT a.x, b.remark FROM a JOIN b ON a.x = b.x JOIN c ON c.x = a.x',
+    {
+      a: ['x INTEGER', 'batch INTEGER'],
+      b: ['remark INTEGER', 'x INTEGER', 'revision INTEGER'],
+      c: ['x INTEGER', 'checked_by TEXT'],
+    },
+  ],
+  [
+    'SELECT a.batch, b.remark FROM a JOIN b ON a.revision = b.revision',
+    {
+      a: ['batch INTEGER', 'revision INTEGER', 'checked_by TEXT'],
+      b: ['remark INTEGER', 'revision INTEGER'],
+    },
+  ],
+  ['SELECT city AS remark, COUNT(x) FROM t GROUP BY remark', { t: ['city TEXT', 'x INTEGER', 'batch INTEGER'] }],
   ["SELECT id FROM t WHERE label LIKE '%x%'", { t: ['id INTEGER', 'label TEXT x', 'remark TEXT'] }],
 ])('%s', (query, expected) => {
   const schema = inferSchema(query)
@@ -142,6 +158,59 @@ test('a database on which groups share their place does not count, nor does one 
   expect(status(most, `${most}, kind DESC`)).toBe(0)
   expect(status(most, 'SELECT kind FROM t GROUP BY kind')).not.toBe(0)
 })
+
+test.each([
+  [
+    'SELECT name FROM t WHERE age = (SELECT age FROM t ORDER BY age DESC LIMIT 1)',
+    'SELECT name FROM t WHERE age = (SELECT max(age) FROM t) ORDER BY name DESC',
+  ],
+  [
+    'SELECT name, RANK() OVER (ORDER BY age) AS place FROM t',
+    'SELECT name, 1 + (SELECT count(*) FROM t u WHERE u.age < t.age) FROM t ORDER BY name DESC',
+  ],
+  [
+    'SELECT name FROM t ORDER BY (SELECT count(*) FROM t u WHERE u.age < t.age ORDER BY 1 LIMIT 1) LIMIT 1;',
+    'SELECT name FROM t ORDER BY age, name DESC LIMIT 1',
+  ],
+  [
+    'SELECT name FROM t ORDER BY age -- the eldest last\nLIMIT (1 + 0) OFFSET 1 ; -- end',
+    'SELECT name FROM t ORDER BY age, name DESC LIMIT 1, 1',
+  ],
+  ['SELECT name FROM t ORDER BY age LIMIT -1;', 'SELECT name FROM t ORDER BY age, name DESC'],
+  [
+    "SELECT name, age, ') order by 1 limit 1' FROM t",
+    "SELECT name, age, ') order by 1 limit 1' FROM t ORDER BY name DESC",
+  ],
+  ["SELECT name FROM t ORDER BY age = ')', age;", 'SELECT name FROM t ORDER BY age, name DESC'],
+])(
+  'only the outer order counts, whatever follows it: %s',
+  { ...needs('python3'), timeout: 60_000 },
+  async (reference, query) => {
+    const dir = await makeTempDir()
+    mkdirSync(join(dir, 'databases'))
+    for (const [i, ages] of [
+      [1, 2, 3],
+      [3, 1, 2],
+      [4, 2, 2],
+      [1, 1, 2],
+    ].entries()) {
+      const put = ages.map((age, nth) => `INSERT INTO "t" VALUES ('n${nth}', ${age});`)
+      writeFileSync(
+        join(dir, `databases/${i}.sql`),
+        ['CREATE TABLE "t" ("name" TEXT, "age" INTEGER);', ...put].join('\n'),
+      )
+    }
+    writeFileSync(join(dir, 'check_query.py'), checkQueryPy)
+    writeFileSync(join(dir, 'reference.sql'), reference)
+    for (const right of [reference, query]) {
+      writeFileSync(join(dir, 'query.sql'), right)
+      const { stderr, status } = spawnSync('python3', ['-I', join(dir, 'check_query.py'), join(dir, 'query.sql')], {
+        encoding: 'utf8',
+      })
+      expect([stderr, status]).toEqual(['', 0])
+    }
+  },
+)
 
 test('numbers of records differ, and what groups are made of does not have to', () => {
   const unique = (query: string) => {

@@ -86,6 +86,22 @@ test('a query that is asked for takes all there is, and is SQL throughout', () =
   expect(solutions.some(({ script }) => /^cat /m.test(script))).toBe(false)
 })
 
+test.each(['sql', 'js', 'c', 'cc', 'cpp', 'py', 'sh'])(
+  'a program that the instruction shows is tried as it stands: .%s',
+  (ending) => {
+    const instruction = "Why is `x` slow?\n\n```\nshort it's\n```\n\n```sql\nSELECT a\nFROM t\n```\n"
+    const raw = (target: string) =>
+      shallowSolutions({ instruction, targets: [target], inputs: [] })
+        .filter(({ name }) => name.includes('as it stands'))
+        .map(({ script }) => script)
+    expect(raw(`/app/x.${ending}`)).toEqual([
+      expect.stringContaining(`printf '%s\\n' 'short it'\\''s' > /app/x.${ending}`),
+      expect.stringContaining(`printf '%s\\n' 'SELECT a\nFROM t' > /app/x.${ending}`),
+    ])
+    expect(raw('/app/x.txt')).toEqual([])
+  },
+)
+
 test('a function that a new file has to define gets trivial bodies', () => {
   const instruction = 'Write Python 3 code to `/app/solution.py` that defines `widths(rows, least=1)`.'
   const [first, , third] = shallowSolutions({ instruction, targets: ['/app/solution.py'], inputs: [] })

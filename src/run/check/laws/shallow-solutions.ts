@@ -22,6 +22,7 @@ const results = ['None', '[]', 'first', '{}', "''", '0', 'True', 'False']
 const constants = ['0', '1', 'true', 'yes', '[]', '{}']
 const mostInputs = 3
 const mostExamples = 4
+const mostFences = 8
 const mostBytes = 20_000
 
 /** The shallow solutions of a task, the likeliest to pay first. Each writes the same into every file that is asked for. */
@@ -39,8 +40,9 @@ export function shallowSolutions({ instruction, targets, inputs }: ShallowAsk): 
   const has = (ending: string) => targets.some((target) => target.endsWith(ending))
   const functions = has('.py') ? functionsToDefine(instruction) : []
   const queries = has('.sql') ? shallowQueries(instruction) : []
+  const asksForProgram = targets.some((target) => languageOf(target) !== null)
   // A program may get its input only when it runs.
-  const copied = inputs.length === 0 && targets.some((target) => languageOf(target) !== null) ? ['stdin'] : inputs
+  const copied = inputs.length === 0 && asksForProgram ? ['stdin'] : inputs
   return [
     ...queries.map((query) => program(`ask for all there is: ${query}`, query, '.sql')),
     ...(functions.length === 0 ? [] : results).map((result) =>
@@ -48,6 +50,11 @@ export function shallowSolutions({ instruction, targets, inputs }: ShallowAsk): 
         `define ${functions.join(', ')}: return ${result}`,
         functions.map((name) => `def ${name}(first=None, *rest, **named):\n    return ${result}\n`).join('\n'),
         '.py',
+      ),
+    ),
+    ...(asksForProgram ? fencesIn(instruction) : []).map((example) =>
+      everywhere(`write an example of the instruction as it stands: ${short(example)}`, (target) =>
+        writeProgram(target, example),
       ),
     ),
     everywhere('touch every file that is asked for', (target) => `touch ${shellQuote(target)}`),
@@ -72,6 +79,11 @@ export function examplesIn(instruction: string): string[] {
     (example): example is string => example !== undefined && isExample(example),
   )
   return [...new Set(all)].sort((a, b) => b.length - a.length).slice(0, mostExamples)
+}
+
+/** What the instruction shows in fences, which may be the very program that is asked for. */
+function fencesIn(instruction: string): string[] {
+  return [...new Set(fencedIn(instruction).filter(isExample))].slice(0, mostFences)
 }
 
 /** What stands between fences. A closing one may stand at the end of a line. */

@@ -90,20 +90,26 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   }
 }
 
-/** The examples and the first hidden cases; a text when these would prove too little. */
+/** The examples and the first hidden cases, one of which gives way to a later one where all outputs would be the same; a text when these would prove too little. */
 function chooseCases({ examples, tests }: z.output<typeof contest>, given: Options): z.output<typeof cases> | string {
   const fits = ({ input, output }: { input: string; output: string }) =>
     input.length + output.length <= given.maxCaseChars && output.trim() !== ''
   const shown = new Set(examples.map(({ input }) => input.trim()))
-  const hidden = tests.filter((test) => fits(test) && !shown.has(test.input.trim())).slice(0, given.maxTests)
+  const usable = tests.filter((test) => fits(test) && !shown.has(test.input.trim()))
+  const hidden = usable.slice(0, given.maxTests)
   if (hidden.length < given.minHidden)
     return `expected ${given.minHidden} that the statement does not show, found ${hidden.length}`
-  const all = [...examples.filter(fits), ...hidden]
+  const fitting = examples.filter(fits)
   // A program that knows the examples and prints one thing for all other inputs must not be right.
-  const told = hidden.length > 1 ? hidden : all
-  const outputs = new Set(told.map(({ output }) => output.trim().replace(/\s+/g, ' ')))
-  return outputs.size < 2 ? 'expected outputs that differ, found one for all inputs that are not shown' : all
+  const told = (hidden.length > 1 ? hidden : [...fitting, ...hidden]).map(plainOutput)
+  if (new Set(told).size > 1) return [...fitting, ...hidden]
+  const other = usable.slice(given.maxTests).find((test) => plainOutput(test) !== told[0])
+  return other === undefined
+    ? 'expected outputs that differ, found one for all inputs that are not shown'
+    : [...fitting, ...hidden.slice(0, -1), other]
 }
+
+const plainOutput = ({ output }: { output: string }) => output.trim().replace(/\s+/g, ' ')
 
 /** Verbs of what the program does with its answer. */
 const says = String.raw`\b(?:print|output|write|display|report)(?:ed|ted|s)?\b`

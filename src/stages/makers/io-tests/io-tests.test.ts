@@ -67,6 +67,18 @@ test('hidden cases and the solution are known to the tests and the oracle alone'
 })
 
 test.each([
+  [2, [8, 8, 8, 9, 7], [0, 3]],
+  [1, [3, 3, 9], [2]],
+  [1, [9, 3, 8], [0]],
+  [3, [8, 9, 7, 6], [0, 1, 2]],
+])('of %i hidden cases, one is a later one where all would give the same: %j', async (maxTests, outputs, chosen) => {
+  const tests = outputs.map((output, at) => ({ input: `${at} ${output - at}\n`, output: `${output}\n` }))
+  const [task] = await runStage(make({ maxTests }) as never, [row('1', { ...sums, tests })])
+  const { cases } = JSON.parse(String((task as TaskDraft).files['tests/cases.json']?.data))
+  expect(cases).toEqual([...sums.examples, ...chosen.map((at) => tests[at])])
+})
+
+test.each([
   ['If there are several answers, print any of them.', 'several-answers'],
   ['Print one integer — any positive integer x that fits.', 'several-answers'],
   ['You may output roads in any order.', 'several-answers'],
