@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest'
 import { secretValues, withoutSecrets } from './without-secrets.ts'
 
-const secret = ['OPENAI_API_KEY', 'HF_TOKEN', 'PGPASSWORD', 'DB_PASS', 'REDIS_PWD', 'GPG_PASSPHRASE', 'HTTP_AUTH']
+const secret = [
+  'OPENAI_API_KEY',
+  'HF_TOKEN',
+  'PGPASSWORD',
+  'DB_PASS',
+  'REDIS_PWD',
+  'GPG_PASSPHRASE',
+  'HTTP_AUTH',
+  'HTTP_AUTHORIZATION',
+]
 const plain = ['HOME', 'PWD', 'GIT_AUTHOR_NAME', 'XAUTHORITY', 'SSH_AUTH_SOCK', 'DC_AGENT_SECRET_ENV', 'PASSENGERS']
 const env = Object.fromEntries([...secret, ...plain].map((name) => [name, `value of ${name}`]))
 

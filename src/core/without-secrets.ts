@@ -6,7 +6,7 @@ type Variables = Readonly<Record<string, string | undefined>>
 const places = /^(DC_AGENT_SECRET_ENV|SECRET_ENV_PATH|KEYS|SSH_AUTH_SOCK|XAUTHORITY)$/
 
 function holdsSecret(name: string): boolean {
-  return !places.test(name) && isSecretName(name.replace(/AUTHOR/gi, ''))
+  return !places.test(name) && isSecretName(name.replace(/AUTHORS?(?![A-Z])/gi, ''))
 }
 
 /** Variables that may be handed on to a scheduler, which writes them down: those with secret-sounding names are left out. */

@@ -6,6 +6,8 @@ test.each([
   ['$HOME/x', '/home/me/x'],
   ['${HOME}/x', '/home/me/x'],
   ['${none:-y}', 'y'],
+  ['${HOME%/me}/x ${HOME:-${none}}', '/home/x /home/me'],
+  ['${none+$(echo obeyed)}${PS9:=$(echo obeyed)}${PS9@P}', '${PS9:=$(echo obeyed)}${PS9@P}'],
   ['$(echo obeyed)', '$(echo obeyed)'],
   ['${none:-$(echo obeyed)}', '$(echo obeyed)'],
   ['a\\$(echo obeyed)', 'a\\$(echo obeyed)'],

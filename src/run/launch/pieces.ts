@@ -154,7 +154,7 @@ function wrapped(words: readonly string[]): string[] {
   return lines.map((line, i) => (i < lines.length - 1 ? `${line} \\` : line))
 }
 
-/** A value in double quotes, so that `$SCRATCH/models` means what it says; nothing else in it is obeyed. */
+/** A value in double quotes, so that `$SCRATCH/models` and `${SCRATCH:-/tmp}` mean what they say; nothing else in it is obeyed. */
 export function expandable(value: string): string {
-  return `"${value.replaceAll(/[\\"`]|\$(?![A-Za-z_{])/g, '\\$&')}"`
+  return `"${value.replaceAll(/[\\"`]|\$(?![A-Za-z_]|\{[A-Za-z_]\w*(?:(?:[-+%#]|:[-+])[^}]*)?\})/g, '\\$&')}"`
 }

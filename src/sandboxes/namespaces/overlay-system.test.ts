@@ -50,4 +50,8 @@ test('a tree that another user lists is the same, and too long a list is an erro
   const kinds = ['middle/app/old.py', 'middle/app', 'missing/app', 'image/app/main.py', 'upper/app/none']
   expect(kinds.map((path) => tree.kindOf(join(dir, path)))).toEqual(['other', 'dir', null, 'other', null])
   await expect(list(1)).rejects.toThrow('more than 1 files')
+  // Files of the image are not the agent's.
+  await write('image-layer', ...Array.from({ length: 200 }, (_, i) => `usr/share/some/long/name/of/a/file-${i}`))
+  const large = await listTree([overlay('image-layer', 'image')], asRoot, 100)
+  expect(large.list(join(dir, 'image-layer/usr/share/some/long/name/of/a'))).toHaveLength(200)
 })

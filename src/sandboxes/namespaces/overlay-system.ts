@@ -225,15 +225,15 @@ async function headOf(path: string): Promise<string> {
   }
 }
 
-/** Directories of other users, read at once by someone who may; the image's own files at the bottom are open to all. */
+/** Directories of other users, read at once by someone who may; those at the bottom are open to all. Layers of the image have no limit. */
 export async function listTree(overlays: readonly OverlayDirs[], asRoot: AsRootInside, limit: number): Promise<Tree> {
-  const tops = overlays.flatMap(({ upper, lowers }) => [upper, ...lowers.slice(0, -1)])
-  const listBytes = limit * 64
-  const find = `printf "\\0"; find "$top" -mindepth 1 -maxdepth ${depthLimit + 2} -printf "%y%P\\0"`
-  const script = `xargs -0 sh -c 'for top; do ${find}; done' sh 2>/dev/null | head -c ${listBytes}`
-  const output = await asRoot(['sh', '-c', script], bytesOf(tops.join('\0')))
-  if (output.length >= listBytes) throw tooManyChanges(limit)
-  const kinds = parseList(output.toString('latin1'), tops)
+  const [uppers, layers] = [overlays.map(({ upper }) => upper), overlays.flatMap(({ lowers }) => lowers.slice(0, -1))]
+  const tops = [...uppers, ...layers]
+  const script = `xargs -0 sh -c 'for top; do printf "\\0"; find "$top" -mindepth 1 -maxdepth ${depthLimit + 2} -printf "%y%P\\0"; done' sh 2>/dev/null`
+  const list = (dirs: string[], end: string) => asRoot(['sh', '-c', script + end], bytesOf(dirs.join('\0')))
+  const changed = await list(uppers, ` | head -c ${limit * 64}`)
+  if (changed.length >= limit * 64) throw tooManyChanges(limit)
+  const kinds = parseList(Buffer.concat([changed, await list(layers, ' || true')]).toString('latin1'), tops)
   const { kindOf, text } = direct(asRoot)
   return {
     list: (dir) => [...(kinds.get(dir) ?? [])],
