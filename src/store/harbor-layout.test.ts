@@ -10,6 +10,7 @@ import { failed, someRecord, someTrialConfig } from '../../test/records.ts'
 import type { TrialRecord } from '../core/trial.ts'
 import { openExchangeFiles } from './exchange-files.ts'
 import { openHarborLayout } from './harbor-layout.ts'
+import { openForReading } from './trial-files.ts'
 import type { TrialStore } from './trial-store.ts'
 
 let jobDir: string
@@ -235,19 +236,37 @@ describe('a process that is killed while it gives a trial another record', () =>
   }
   afterEach(() => setCalls(removing, renaming, renameSync))
 
-  test('leaves the old one or the new one whole, and the next finishes it', async () => {
+  /** The files a reader is given, in so far as they are of a verification. */
+  const filesOf = async (name: string) => {
+    await using open = await openHarborLayout(jobDir, {}).open(name)
+    const text = (path: string) => readFile(join(open.dir, path), 'utf8').catch(() => null)
+    const id = JSON.parse((await text('result.json')) ?? '').id
+    return { id, reward: await text('verifier/reward.txt'), exception: await text('exception.txt') }
+  }
+  const readReward = async (name: string) => {
+    const read = await openForReading(jobDir, 'harbor')
+    const files = await read.readFiles(name, (folder) => (folder === 'verifier' ? 100 : null))
+    return files.map(({ bytes }) => Buffer.from(bytes).toString())
+  }
+
+  test.each([
+    { before: 'no way', after: null },
+    { before: null, after: 'no way' },
+    { before: 'no way', after: 'no luck' },
+  ])('leaves the old one or the new one whole, and the next finishes it ($before, $after)', async (stacks) => {
     const from = join(jobDir, '.from')
     await mkdir(join(from, 'verifier'), { recursive: true })
     await writeFile(join(from, 'verifier/reward.txt'), '1')
-    const [old, anew, newer] = ['old', 'new', 'newer'].map((id) => someRecord({ id, retries: 2 })) as [
-      TrialRecord,
-      TrialRecord,
-      TrialRecord,
-    ]
+    const recordOf = (id: string, stack: string | null) =>
+      someRecord({ id, retries: 2, ...(stack === null ? {} : { end: failed({ stack }) }) })
+    const [old, anew, newer] = [recordOf('old', stacks.before), recordOf('new', stacks.after), recordOf('newer', null)]
     const seen = new Set<string>()
     for (let calls = 0, died = true; died; calls++) {
       await rm(join(jobDir, old.name), { recursive: true, force: true })
-      const dir = await finish(old)
+      const dir = await store.begin(old.config)
+      await mkdir(join(dir, 'verifier'))
+      await writeFile(join(dir, 'verifier/reward.txt'), '0')
+      await store.commit(old)
       dieAfter(calls)
       died = await store.replace(anew, from).then(
         () => false,
@@ -257,11 +276,25 @@ describe('a process that is killed while it gives a trial another record', () =>
       const [found, ...others] = await recordsOf(openHarborLayout(jobDir, {}))
       seen.add(found?.id ?? '')
       expect([[old], [anew]]).toContainEqual([found, ...others])
+      const [id, reward, exception] = found?.id === 'old' ? ['old', '0', stacks.before] : ['new', '1', stacks.after]
+      expect(await filesOf(old.name)).toEqual({ id, reward, exception })
+      expect(await readReward(old.name)).toEqual([reward])
       await store.replace(newer, from)
       expect(await recordsOf(store)).toEqual([newer])
-      expect(JSON.parse(await readFile(join(dir, 'result.json'), 'utf8')).id).toBe('newer')
+      expect(await filesOf(old.name)).toEqual({ id: 'newer', reward: '1', exception: null })
       expect(await readdir(dir)).not.toContain('.replacement')
     }
     expect([...seen]).toEqual(['old', 'new'])
+  })
+
+  test('a trial whose record of ours is broken can be replaced and retracted', async () => {
+    const record = someRecord()
+    const dir = await finish(record)
+    await writeFile(join(dir, 'record.json'), '{')
+    await store.replace({ ...record, id: 'new' }, join(jobDir, '.nothing'))
+    expect(await recordsOf(store)).toEqual([{ ...record, id: 'new' }])
+    await writeFile(join(dir, 'record.json'), '{')
+    await store.retract(record.name)
+    expect(await recordsOf(store)).toEqual([])
   })
 })

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { cp, readdir, rmdir } from 'node:fs/promises'
+import { readdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../core/errors.ts'
 import type { TrialConfig } from '../core/job.ts'
@@ -8,13 +8,12 @@ import type { TrialRecord } from '../core/trial.ts'
 import { exceptionOf } from '../core/trial-exception.ts'
 import { renderTrialConfig } from '../formats/harbor-job/job-config.ts'
 import { renderTrialResult } from '../formats/harbor-job/trial-result.ts'
-import { isLocal, mkdir, remove, rename, writeText } from '../lib/disk.ts'
-import { codeOf, exists, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
-import { readJson } from '../lib/parse-json.ts'
+import { isLocal, mkdir, writeText } from '../lib/disk.ts'
+import { codeOf, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { clearTry, isHalfCleared, keepInterruptedTry, packFailedTry, recoverTrajectories } from './failed-tries.ts'
 import type { FoundRecord, IndexOptions, RecordFiles } from './record-index.ts'
 import { Tapes } from './tapes.ts'
-import { parseTrialRecord, renderTrialRecord } from './trial-record.ts'
+import { idIn, parseTrialRecord, renderTrialRecord } from './trial-record.ts'
 import type { TrialStore } from './trial-store.ts'
 
 const standardDirs = ['agent', 'verifier', 'artifacts'] as const
@@ -60,12 +59,12 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env, re
     async replace(record, from) {
       const dir = dirOf(record.name)
       if ((await readFinishedTrial(dir)) === null) throw noSuchTrial(record.name, jobDir)
+      const { finishReplacement, prepareReplacement } = await import('./replacement.ts')
       await finishReplacement(dir)
       await packFailedTry(dir, 1)
       try {
         await prepareReplacement(dir, from, renderTrialResult(record, host))
-        await remove(join(dir, 'exception.txt'))
-        await writeRecord(dir, record, host)
+        await writeAtomic(join(dir, 'record.json'), renderTrialRecord(record, host))
       } finally {
         await finishReplacement(dir)
       }
@@ -75,51 +74,19 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env, re
       const record = await readFinishedTrial(dir)
       if (record === null) throw noSuchTrial(trialName, jobDir)
       if (record.end.kind === 'cancelled') await tapes.keep(trialName, dir)
-      await finishReplacement(dir)
+      await (await import('./replacement.ts')).finishReplacement(dir)
       await packFailedTry(dir, 1)
       await clearTry(dir)
     },
     async open(trialName) {
       const dir = dirOf(trialName)
-      if ((await readFinishedTrial(dir)) === null) throw noSuchTrial(trialName, jobDir)
+      const trial = await readTrial(dir)
+      if (trial === null) throw noSuchTrial(trialName, jobDir)
+      if (trial.half) return (await import('./replacement.ts')).openReplaced(dir)
       return { dir, [Symbol.asyncDispose]: async () => {} }
     },
     close: async () => {},
   }
-}
-
-/** What is about to take the place of files of a finished trial. It does so once record.json has the id of the result in it. */
-const replacement = '.replacement'
-const ofVerification = ['verifier', 'trial.log']
-
-async function prepareReplacement(dir: string, from: string, result: string): Promise<void> {
-  const stage = join(dir, replacement)
-  await mkdir(join(stage, 'verifier'), { recursive: true })
-  for (const name of ofVerification) {
-    const isThere = await exists(join(from, name))
-    if (isThere) await cp(join(from, name), join(stage, name), { recursive: true, verbatimSymlinks: true })
-  }
-  await writeAtomic(join(stage, 'result.json'), result)
-}
-
-/** Moves what was prepared to its place, also after a kill. What its record was not written for is thrown away. */
-async function finishReplacement(dir: string): Promise<void> {
-  const stage = join(dir, replacement)
-  const record = await readTextIfExists(join(dir, 'record.json'))
-  if (record !== null && idIn(record) === (await replacingId(dir))) {
-    for (const name of ofVerification) {
-      if (!(await exists(join(stage, name)))) continue
-      await remove(join(dir, name))
-      await rename(join(stage, name), join(dir, name))
-    }
-    await rename(join(stage, 'result.json'), join(dir, 'result.json'))
-  }
-  await remove(stage)
-}
-
-async function replacingId(dir: string, readText: ReadText = readTextIfExists): Promise<string | null> {
-  const result = await readText(join(dir, replacement, 'result.json'))
-  return result === null ? null : idIn(result)
 }
 
 async function makeEmpty(dir: string, config: TrialConfig, host: HostEnv): Promise<string> {
@@ -245,28 +212,27 @@ function readTextNow(path: string): string | null {
   }
 }
 
-async function readTrial(
-  dir: string,
-  readText: ReadText = readTextIfExists,
-): Promise<{ readonly record: TrialRecord; readonly own: boolean } | null> {
+interface FoundTrial {
+  readonly record: TrialRecord
+  /** Whether it is our own; else Harbor's. */
+  readonly own: boolean
+  /** A process died while it gave the trial this record: not all files are those of the record. */
+  readonly half: boolean
+}
+
+async function readTrial(dir: string, readText: ReadText = readTextIfExists): Promise<FoundTrial | null> {
   const result = await readText(join(dir, 'result.json'))
   const id = result === null ? null : idIn(result)
   if (result === null || id === null) return null
   const text = await readText(join(dir, 'record.json'))
   const own = text === null ? null : parseTrialRecord(text)
-  if (own && (own.id === id || own.id === (await replacingId(dir, readText)))) return { record: own, own: true }
-  const record = await parseOrNull(result)
-  return record && { record, own: false }
-}
-
-/** The trial's id in a result that is whole; Harbor does not write them at once. */
-function idIn(result: string): string | null {
-  try {
-    const { id } = Object(readJson(result))
-    return typeof id === 'string' ? id : null
-  } catch {
-    return null
+  if (own?.id === id) return { record: own, own: true, half: false }
+  if (own) {
+    const { replacingId } = await import('./replacement.ts')
+    if (own.id === (await replacingId(dir, readText))) return { record: own, own: true, half: true }
   }
+  const record = await parseOrNull(result)
+  return record && { record, own: false, half: false }
 }
 
 /** Only trials that Harbor ran have no record of ours; they are read before a job starts. */

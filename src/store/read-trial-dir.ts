@@ -4,6 +4,9 @@ import type { TrialFile } from '../core/trace.ts'
 import { type Disk, patientDisk } from '../lib/disk.ts'
 import { codeOf, isMissing } from '../lib/files.ts'
 
+/** In a finished trial's directory: files that are about to take the place of others there. Seldom seen, only after a kill. */
+export const replacementName = '.replacement'
+
 const folders = ['agent', 'verifier'] as const
 
 /** How many bytes of a file are wanted at most; null when it is not wanted at all. */
@@ -13,6 +16,14 @@ export type LimitOf = (folder: TrialFile['folder'], name: string) => number | nu
 export async function readTrialDir(dir: string, limitOf: LimitOf, disk: Disk = patientDisk): Promise<TrialFile[]> {
   const reader = { limitOf, disk }
   const there = await listDir(dir, disk)
+  if (!there.some(isDirCalled(replacementName))) return readListed(dir, there, reader)
+  const { openReplaced } = await import('./replacement.ts')
+  await using whole = await openReplaced(dir)
+  return readListed(whole.dir, await listDir(whole.dir, disk), reader)
+}
+
+async function readListed(dir: string, there: readonly Dirent[], reader: Reader): Promise<TrialFile[]> {
+  const { disk } = reader
   const files = await readFolders({ dir, step: null }, there, reader)
   const steps = there.some(isDirCalled('steps')) ? await listDir(join(dir, 'steps'), disk) : []
   for (const step of steps.filter((entry) => entry.isDirectory())) {

@@ -50,6 +50,8 @@ export interface TaskSet {
   readonly scratchDir: string
   /** Rows that earlier runs finished, by key; what they made is in place. */
   readonly done: ReadonlyMap<string, RowRecord>
+  /** Tasks that earlier runs put there for rows that they did not finish, by key. */
+  readonly begun: ReadonlyMap<string, readonly string[]>
   stage(draft: TaskDraft): Promise<StagedTask>
   /** Writes down which tasks of a row are put into the set next. */
   begin(key: string, tasks: readonly string[]): Promise<void>
@@ -103,7 +105,7 @@ interface Places {
 async function openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner }: Places): Promise<TaskSet> {
   const journalPath = join(workDir, 'rows.jsonl')
   const rejectsPath = join(dir, 'rejects.jsonl')
-  const { done, unfinished } = await readJournal(journalPath, new Set(await readdir(tasksDir)))
+  const { done, begun } = await readJournal(journalPath, new Set(await readdir(tasksDir)))
   const journal = await openJsonLines(journalPath)
   // Every run tells of all rejects, those of rows that an earlier run finished too.
   await rm(rejectsPath, { force: true })
@@ -111,7 +113,7 @@ async function openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner }: P
   const places = makePlaces(join(scratchDir, 'staging'))
   let finished = 0
   return {
-    ...{ dir, tasksDir, workDir, scratchDir, done },
+    ...{ dir, tasksDir, workDir, scratchDir, done, begun },
     stage: (draft) => stageIn(places, tasksDir, draft),
     begin: (key, tasks) => {
       journal.append({ key, begun: tasks })
@@ -124,7 +126,7 @@ async function openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner }: P
     },
     reject: (reject) => rejects.append(reject),
     removeUnfinished: async (kept) => {
-      const left = [...unfinished].filter((name) => !kept.has(name.toLowerCase()))
+      const left = [...begun.values()].flat().filter((name) => !kept.has(name.toLowerCase()))
       for (const name of left) await rm(join(tasksDir, name), { recursive: true, force: true })
     },
     close: async (summary) => {
@@ -183,27 +185,26 @@ async function stageIn(places: ReturnType<typeof makePlaces>, tasksDir: string, 
   }
 }
 
-interface Journal {
-  readonly done: ReadonlyMap<string, RowRecord>
-  /** Names of tasks that are there and of no finished row. */
-  readonly unfinished: ReadonlySet<string>
-}
-
-async function readJournal(path: string, there: ReadonlySet<string>): Promise<Journal> {
+async function readJournal(path: string, there: ReadonlySet<string>): Promise<Pick<TaskSet, 'done' | 'begun'>> {
   const done = new Map<string, RowRecord>()
-  const begun = new Set<string>()
+  /** Of each name, the key of the row that was the last to put it there. */
+  const begun = new Map<string, string>()
   for await (const line of readJsonLines(path)) {
     const record = parseRecord(line)
     if (record?.tasks.every((name) => there.has(name))) done.set(record.key, record)
-    for (const name of namesBegun(line)) if (there.has(name)) begun.add(name)
+    const { key, names } = parseBegun(line)
+    for (const name of names) if (there.has(name)) begun.set(name, key)
   }
   for (const { tasks } of done.values()) for (const name of tasks) begun.delete(name)
-  return { done, unfinished: begun }
+  const byKey = new Map<string, string[]>()
+  for (const [name, key] of begun) byKey.set(key, [...(byKey.get(key) ?? []), name])
+  return { done, begun: byKey }
 }
 
-function namesBegun(line: unknown): readonly string[] {
-  const { begun } = Object(line)
-  return Array.isArray(begun) ? begun.filter((name) => typeof name === 'string') : []
+function parseBegun(line: unknown): { readonly key: string; readonly names: readonly string[] } {
+  const { key, begun } = Object(line)
+  const names = Array.isArray(begun) ? begun.filter((name) => typeof name === 'string') : []
+  return { key: typeof key === 'string' ? key : '', names }
 }
 
 function parseRecord(line: unknown): RowRecord | null {

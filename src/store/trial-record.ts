@@ -3,7 +3,7 @@ import { boundaries } from '../core/errors.ts'
 import type { TrialConfig } from '../core/job.ts'
 import { type HostEnv, redactTrialConfig } from '../core/redact.ts'
 import type { TrialRecord } from '../core/trial.ts'
-import { parseJson } from '../lib/parse-json.ts'
+import { parseJson, readJson } from '../lib/parse-json.ts'
 
 const textOrNull = z.string().nullable()
 const numberOrNull = z.number().nullable()
@@ -193,4 +193,14 @@ export function renderTrialRecord(record: TrialRecord, host: HostEnv = process.e
 export function parseTrialRecord(text: string): TrialRecord | null {
   const result = trialRecordSchema.safeParse(parseJson(text))
   return result.success ? result.data : null
+}
+
+/** The trial's id in a result or a record that is whole; Harbor does not write them at once. */
+export function idIn(text: string): string | null {
+  try {
+    const { id } = Object(readJson(text))
+    return typeof id === 'string' ? id : null
+  } catch {
+    return null
+  }
 }

@@ -224,6 +224,49 @@ test('a row that was not finished leaves nothing of its first try when it comes 
   expect(tasks).toMatchObject({ status: 'success', metadata: { tasks: 5 } })
 })
 
+test('a row that fails again keeps the tasks of its first try, and they count', async () => {
+  let yields = 3
+  let isDown = true
+  const make = async function* ({ id, fields }: RawRow): AsyncGenerator<NewDraft, void> {
+    if (id !== '0') yield { instruction: String(fields.word), files }
+    if (id !== '0') return
+    for (let nth = 0; nth < yields; nth++) yield { name: `zero-${nth}`, instruction: `of ${yields}`, files }
+    if (isDown) throw new BoundaryError('model', 'the server is down')
+  }
+  const zero = ['zero-0', 'zero-1', 'zero-2']
+  const { out } = await generate(declared(pipeline({ make })), { limit: 4 })
+  expect(await tasksIn(out)).toEqual(['words-1', ...zero])
+  for (yields of [0, 1]) {
+    const { tasks } = await generate(declared(pipeline({ make })), { out, limit: 4 })
+    expect(await tasksIn(out)).toEqual(['words-1', ...zero])
+    expect(tasks).toMatchObject({ status: 'partial', metadata: { tasks: 4, failed: 1 } })
+  }
+  expect(await readFile(join(out, 'tasks/zero-0/instruction.md'), 'utf8')).toBe('of 1\n')
+  expect(await readFile(join(out, 'tasks/zero-1/instruction.md'), 'utf8')).toBe('of 3\n')
+  isDown = false
+  const { tasks } = await generate(declared(pipeline({ make })), { out })
+  expect(await tasksIn(out)).toEqual(['words-1', 'words-2', 'words-3', 'words-4', 'zero-0'])
+  expect(tasks).toMatchObject({ status: 'success', metadata: { tasks: 5 } })
+})
+
+test('a row that fails does not put its task in the place of one of a finished row', async () => {
+  let yields = false
+  const make = async function* ({ id, fields }: RawRow): AsyncGenerator<NewDraft, void> {
+    const draft = { name: Number(id) < 2 ? 'same' : `n-${id}`, instruction: String(fields.word), files }
+    if (id !== '0' || yields) yield draft
+    if (id === '0') throw new BoundaryError('model', 'the server is down')
+  }
+  const { out } = await generate(declared(pipeline({ make })))
+  yields = true
+  const { tasks } = await generate(declared(pipeline({ make })), { out })
+  expect(tasks).toMatchObject({ metadata: { tasks: 4, failed: 1 } })
+  expect(await readFile(join(out, 'tasks/same/instruction.md'), 'utf8')).toBe('two\n')
+  expect(await rejectsIn(out)).toMatchObject([
+    { row: '0', reason: 'model-failed' },
+    { row: '0', task: 'same', reason: 'duplicate-name' },
+  ])
+})
+
 test('what a pipeline gives that is no draft drops its row, and the others go on', async () => {
   const given = [null, 5, { files }, { instruction: 'x', files: { 'tests/test.sh': { data: 3 } } }]
   const make = ({ id, fields }: RawRow) =>

@@ -56,7 +56,7 @@ interface Worked {
 /** Puts rows through stages in the rows' order, each row once over all runs, until the limit is reached. */
 export async function runRows(step: RowStep): Promise<MadeTasks> {
   const { set, limit, signal } = step
-  const tally = new Tally(set.tasksDir)
+  const tally = new Tally(set)
   const isFull = () => limit !== null && tally.tasks >= limit
   if (limit !== null && limit < taskCount(set)) throw tooMany(limit, set)
   for await (const result of mapInOrder(step.rows, step.width, (row) => workOn(row, step))) {
@@ -106,11 +106,13 @@ async function workOn(row: SourceRow, step: RowStep): Promise<Worked | RowRecord
 
 /** Puts a row's tasks into the set and writes down that it is finished. */
 async function settle({ key, row, staged, rejects, failed }: Worked, tally: Tally, { set, limit }: RowStep) {
-  const room = limit === null ? staged.length : Math.max(0, limit - tally.tasks)
+  const room = limit === null ? Number.POSITIVE_INFINITY : Math.max(0, limit - tally.tasks)
+  // A row that failed may come out differently: what a finished row has stays.
+  const mayTake = (name: string) => !(failed && tally.isFinished(name)) && tally.take(name)
   const chosen: StagedTask[] = []
   const doubles: Reject[] = []
   for (const task of staged) {
-    if (chosen.length < room && tally.take(task.name)) chosen.push(task)
+    if (chosen.length < room && mayTake(task.name)) chosen.push(task)
     else {
       if (chosen.length < room) doubles.push(double(row, task.name))
       await task.discard()
@@ -119,8 +121,12 @@ async function settle({ key, row, staged, rejects, failed }: Worked, tally: Tall
   const placed = chosen.map(({ name }) => name)
   if (placed.length > 0) await set.begin(key, placed)
   for (const task of chosen) await task.place()
+  // What an earlier run made of a row that failed again stays too, until the row is finished.
+  const before = failed ? (set.begun.get(key) ?? []) : []
+  const kept: string[] = []
+  for (const name of before) if (placed.length + kept.length < room && mayTake(name)) kept.push(name)
   const all = [...rejects, ...doubles]
-  tally.add({ key, row, tasks: placed, rejects: all }, failed)
+  tally.add({ key, row, tasks: [...placed, ...kept], rejects: all }, failed)
   for (const reject of all) set.reject(reject)
   const isCut = placed.length + doubles.length < staged.length
   if (!failed && !isCut) await set.finish({ key, row, tasks: placed, rejects: all })
@@ -143,7 +149,19 @@ class Tally {
   /** Of all tasks, in lower case. */
   readonly names = new Set<string>()
 
-  constructor(readonly tasksDir: string) {}
+  readonly #tasksDir: string
+  /** Of tasks of rows that earlier runs finished, in lower case. */
+  readonly #finished: ReadonlySet<string>
+
+  constructor({ tasksDir, done }: TaskSet) {
+    this.#tasksDir = tasksDir
+    this.#finished = new Set([...done.values()].flatMap(({ tasks }) => tasks.map((name) => name.toLowerCase())))
+  }
+
+  /** Whether a row that an earlier run finished has a task of this name. */
+  isFinished(name: string): boolean {
+    return this.#finished.has(name.toLowerCase())
+  }
 
   /** False when another row has a task of this name already. */
   take(name: string): boolean {
@@ -171,9 +189,9 @@ class Tally {
   }
 
   counts(): MadeTasks {
-    const { tasksDir, tasks } = this
+    const { tasks } = this
     const rejects = this.#rejects.count().drops
-    return { tasksDir, rows: this.#rows, resumed: this.#resumed, tasks, rejects, failed: this.#failed }
+    return { tasksDir: this.#tasksDir, rows: this.#rows, resumed: this.#resumed, tasks, rejects, failed: this.#failed }
   }
 }
 

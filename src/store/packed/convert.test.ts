@@ -6,9 +6,12 @@ import { recordsOf } from '../../../test/contracts/trial-store.ts'
 import { failed, someRecord } from '../../../test/records.ts'
 import { arbitraryTree, readTree, type Tree, tempDir, writeTree } from '../../../test/trees.ts'
 import { defaultJobConfig, renderJobConfig } from '../../formats/harbor-job/job-config.ts'
+import { renderTrialResult } from '../../formats/harbor-job/trial-result.ts'
 import { createJobDir, loadJobDir } from '../job-dir.ts'
 import { acquireOwner } from '../job-owner.ts'
 import { openTrialStore } from '../open-store.ts'
+import { prepareReplacement } from '../replacement.ts'
+import { renderTrialRecord } from '../trial-record.ts'
 import { packJob } from './pack-job.ts'
 import { unpackJob } from './unpack-job.ts'
 
@@ -157,6 +160,23 @@ test('a trial that was run again between two interrupted packings is packed as i
   await unpackJob(jobDir)
   expect((await readdir(jobDir)).filter((name) => name.startsWith('trial-'))).toEqual(['trial-0', 'trial-2'])
   expect(await readFile(join(jobDir, 'trial-0/agent/new'), 'utf8')).toBe('new')
+})
+
+test('finishes what a killed process had begun to replace before it packs the trial', async () => {
+  const jobDir = join(await tempDir(), 'job')
+  await makeJob(jobDir, few)
+  const anew = someRecord({ name: 'trial-1', id: 'new' })
+  const dir = join(jobDir, 'trial-1')
+  await writeTree(join(dir, 'verifier'), { 'reward.txt': { content: '0', mode: 0o644 } })
+  await prepareReplacement(dir, join(jobDir, 'nothing'), renderTrialResult(anew, {}))
+  await writeTree(join(dir, '.replacement/verifier'), { 'reward.txt': { content: '1', mode: 0o644 } })
+  await writeFile(join(dir, 'record.json'), renderTrialRecord(anew, {}))
+  expect(await packJob(jobDir)).toMatchObject({ trials: 3, leftAlone: [] })
+  await unpackJob(jobDir)
+  expect(await readdir(dir)).not.toContain('.replacement')
+  expect(await readFile(join(dir, 'verifier/reward.txt'), 'utf8')).toBe('1')
+  expect(JSON.parse(await readFile(join(dir, 'result.json'), 'utf8')).id).toBe('new')
+  expect((await ids(jobDir)).sort()).toEqual(['id-0', 'id-2', 'new'])
 })
 
 test('converts a job that Harbor made, whose layout no file of ours tells, and adds nothing to it', async () => {

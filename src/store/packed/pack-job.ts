@@ -1,4 +1,4 @@
-import { renameSync, statSync } from 'node:fs'
+import { existsSync, renameSync, statSync } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -13,7 +13,9 @@ import { syncDir } from '../../lib/sync-dir.ts'
 import { openHarborLayout } from '../harbor-layout.ts'
 import { type JobDir, loadJobDir, saveLayout } from '../job-dir.ts'
 import { acquireOwner } from '../job-owner.ts'
+import { replacementName } from '../read-trial-dir.ts'
 import { indexName } from '../record-index.ts'
+import { finishReplacement } from '../replacement.ts'
 import { openPackedStore, type PackedStore } from './packed-store.ts'
 import { hasSameFiles } from './same-files.ts'
 
@@ -80,6 +82,7 @@ async function adoptAll(store: PackedStore, stage: string, job: JobDir, options:
   const adopt = async (record: TrialRecord) => {
     const dir = join(job.dir, record.name)
     if (!isFinished(dir)) return
+    if (existsSync(join(dir, replacementName))) await finishReplacement(dir)
     seen.add(record.name)
     if (!(await hasSameFiles(dir, record.name, stage, store.index))) await store.adopt(dir, record)
   }

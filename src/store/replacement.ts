@@ -1,0 +1,70 @@
+import { cp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { exceptionOf } from '../core/trial-exception.ts'
+import { mkdir, remove, rename, writeText } from '../lib/disk.ts'
+import { makeScratchDir, removeDraft } from '../lib/drafts.ts'
+import { exists, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
+import { copyTree } from '../lib/tree.ts'
+import { replacementName } from './read-trial-dir.ts'
+import { idIn, parseTrialRecord } from './trial-record.ts'
+import type { OpenTrial } from './trial-store.ts'
+
+const ofVerification = ['verifier', 'trial.log']
+
+/** Puts files and a result beside those of a finished trial. They take their place once record.json has the id of the result in it. */
+export async function prepareReplacement(dir: string, from: string, result: string): Promise<void> {
+  const stage = join(dir, replacementName)
+  await mkdir(join(stage, 'verifier'), { recursive: true })
+  for (const name of ofVerification) {
+    if (!(await exists(join(from, name)))) continue
+    await cp(join(from, name), join(stage, name), { recursive: true, verbatimSymlinks: true })
+  }
+  await writeAtomic(join(stage, 'result.json'), result)
+}
+
+/** Moves what was prepared to its place, also after a kill. What its record was not written for is thrown away. Only for the job's owner. */
+export async function finishReplacement(dir: string): Promise<void> {
+  const stage = join(dir, replacementName)
+  const id = await replacingId(dir)
+  const text = id === null ? null : await readTextIfExists(join(dir, 'record.json'))
+  const record = text === null ? null : parseTrialRecord(text)
+  if (record !== null && record.id === id) {
+    for (const name of ofVerification) {
+      if (!(await exists(join(stage, name)))) continue
+      await remove(join(dir, name))
+      await rename(join(stage, name), join(dir, name))
+    }
+    const exception = exceptionOf(record)
+    if (exception) await writeText(join(dir, 'exception.txt'), exception.traceback, 'w')
+    else await remove(join(dir, 'exception.txt'))
+    await rename(join(stage, 'result.json'), join(dir, 'result.json'))
+  }
+  await remove(stage)
+}
+
+/** The id of the result that waits to take the place of a trial's own; null when there is none. */
+export async function replacingId(
+  dir: string,
+  readText: (path: string) => string | null | Promise<string | null> = readTextIfExists,
+): Promise<string | null> {
+  const result = await readText(join(dir, replacementName, 'result.json'))
+  return result === null ? null : idIn(result)
+}
+
+/** The files of a trial whose replacement a killed process left half done, as a copy in which it is finished: a reader changes nothing. */
+export async function openReplaced(dir: string): Promise<OpenTrial> {
+  const scratch = await makeScratchDir(join(tmpdir(), 'ot-agent-trial-'))
+  const discard = () => removeDraft(scratch)
+  try {
+    const copy = join(scratch, basename(dir))
+    await copyTree(dir, copy)
+    await finishReplacement(copy)
+    return { dir: copy, [Symbol.asyncDispose]: discard }
+  } catch (error) {
+    await discard()
+    // Its owner is alive and has moved them meanwhile.
+    if (isMissing(error)) return { dir, [Symbol.asyncDispose]: async () => {} }
+    throw error
+  }
+}
