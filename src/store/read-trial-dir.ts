@@ -3,9 +3,7 @@ import { join } from 'node:path'
 import type { TrialFile } from '../core/trace.ts'
 import { type Disk, patientDisk } from '../lib/disk.ts'
 import { codeOf, isMissing } from '../lib/files.ts'
-
-/** In a finished trial's directory: files that are about to take the place of others there. Seldom seen, only after a kill. */
-export const replacementName = '.replacement'
+import { replacementName } from './trial-record.ts'
 
 const folders = ['agent', 'verifier'] as const
 

@@ -6,8 +6,7 @@ import { mkdir, remove, rename, writeText } from '../lib/disk.ts'
 import { makeScratchDir, removeDraft } from '../lib/drafts.ts'
 import { exists, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { copyTree } from '../lib/tree.ts'
-import { replacementName } from './read-trial-dir.ts'
-import { idIn, parseTrialRecord } from './trial-record.ts'
+import { idIn, parseTrialRecord, replacementName } from './trial-record.ts'
 import type { OpenTrial } from './trial-store.ts'
 
 const ofVerification = ['verifier', 'trial.log']

@@ -204,3 +204,6 @@ export function idIn(text: string): string | null {
     return null
   }
 }
+
+/** In a finished trial's directory: files that are about to take the place of others there. Seldom seen, only after a kill. */
+export const replacementName = '.replacement'
