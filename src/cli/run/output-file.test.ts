@@ -22,9 +22,11 @@ function makePipe(): string {
 test('a pipe gets the result and stays a pipe', async () => {
   const pipe = makePipe()
   const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] })
+  // Before the reader can end: what nobody reads then is thrown away.
+  const read = text(reader.stdout)
   await checkOutputFile(pipe)
   await writeOutputFile(pipe, 'the result')
-  expect(await text(reader.stdout)).toBe('the result')
+  expect(await read).toBe('the result')
   expect(lstatSync(pipe).isFIFO()).toBe(true)
 })
 
