@@ -1,8 +1,8 @@
 import { getCurrentTest } from 'vitest/suite'
 
 /**
- * Runs `work` as an ordinary user: as `nobody` when the tests run as root. Where Node uses io_uring, as Debian's may, it refuses to
- * change users, and the test is skipped.
+ * Runs `work` as an ordinary user, which is `nobody` when the tests run as root. A Node that may use io_uring, such as Debian's, cannot
+ * change users; the test is skipped there.
  */
 export async function asOrdinaryUser<T>(work: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return work()

@@ -92,7 +92,7 @@ test('the instruction names the method, and its example is no line of it', async
   expect(made).toMatchObject({ instruction: expect.stringContaining('`NULL_DEREFERENCE 104`') })
 })
 
-test('a method of which most lines count is left out: any line would be right', async () => {
+test('leaves out a method in which most lines count as the bug: naming almost any line would pass', async () => {
   const lines = Array.from({ length: 6 }, (_, i) => `    b.step${i}();\n`).join('')
   const long = `  int f(B b) {\n${lines}    return b.size();\n  }\n`
   const rewritten = (upTo: number) =>

@@ -59,15 +59,8 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env, re
     async replace(record, from) {
       const dir = dirOf(record.name)
       if ((await readFinishedTrial(dir)) === null) throw noSuchTrial(record.name, jobDir)
-      const { finishReplacement, prepareReplacement } = await import('./replacement.ts')
-      await finishReplacement(dir)
-      await packFailedTry(dir, 1)
-      try {
-        await prepareReplacement(dir, from, renderTrialResult(record, host))
-        await writeAtomic(join(dir, 'record.json'), renderTrialRecord(record, host))
-      } finally {
-        await finishReplacement(dir)
-      }
+      const texts = { result: renderTrialResult(record, host), record: renderTrialRecord(record, host) }
+      await (await import('./replacement.ts')).replaceTrial(dir, from, texts)
     },
     async retract(trialName) {
       const dir = dirOf(trialName)

@@ -6,13 +6,30 @@ import { mkdir, remove, rename, writeText } from '../lib/disk.ts'
 import { makeScratchDir, removeDraft } from '../lib/drafts.ts'
 import { exists, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { copyTree } from '../lib/tree.ts'
+import { packFailedTry } from './failed-tries.ts'
 import { idIn, parseTrialRecord, replacementName } from './trial-record.ts'
 import type { OpenTrial } from './trial-store.ts'
 
 const ofVerification = ['verifier', 'trial.log']
 
+/** Puts what another verification left in `from`, and its texts, in the place of a finished trial's own; those are kept as a failed try. */
+export async function replaceTrial(
+  dir: string,
+  from: string,
+  texts: { result: string; record: string },
+): Promise<void> {
+  await finishReplacement(dir)
+  await packFailedTry(dir, 1)
+  try {
+    await prepareReplacement(dir, from, texts.result)
+    await writeAtomic(join(dir, 'record.json'), texts.record)
+  } finally {
+    await finishReplacement(dir)
+  }
+}
+
 /** Puts files and a result beside those of a finished trial. They take their place once record.json has the id of the result in it. */
-export async function prepareReplacement(dir: string, from: string, result: string): Promise<void> {
+async function prepareReplacement(dir: string, from: string, result: string): Promise<void> {
   const stage = join(dir, replacementName)
   await mkdir(join(stage, 'verifier'), { recursive: true })
   for (const name of ofVerification) {

@@ -22,7 +22,7 @@ function makePipe(): string {
 test('a pipe gets the result and stays a pipe', async () => {
   const pipe = makePipe()
   const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] })
-  // Before the reader can end: what nobody reads then is thrown away.
+  // Node discards output that nobody reads when a child exits.
   const read = text(reader.stdout)
   await checkOutputFile(pipe)
   await writeOutputFile(pipe, 'the result')
