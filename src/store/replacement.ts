@@ -29,7 +29,7 @@ export async function replaceTrial(
 }
 
 /** Puts files and a result beside those of a finished trial. They take their place once record.json has the id of the result in it. */
-async function prepareReplacement(dir: string, from: string, result: string): Promise<void> {
+export async function prepareReplacement(dir: string, from: string, result: string): Promise<void> {
   const stage = join(dir, replacementName)
   await mkdir(join(stage, 'verifier'), { recursive: true })
   for (const name of ofVerification) {
