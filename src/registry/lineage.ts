@@ -30,21 +30,28 @@ const datasetRow = z.object({
 
 /** The way of a model or dataset back to its datasets, recipes, tasks and base models; null when the name is unknown. */
 export async function lineageOf(queries: Queries, name: string): Promise<Ancestor | null> {
-  const model = await modelAncestor(queries, name, [])
+  const model = await modelAncestor(queries, name, { depth: 0, shown: new Set() })
   if (model.registered) return model
-  const dataset = await datasetAncestor(queries, name, [])
+  const dataset = await datasetAncestor(queries, name, { depth: 0, shown: new Set() })
   return dataset.registered ? dataset : null
 }
 
-async function modelAncestor(queries: Queries, name: string, way: readonly string[]): Promise<Ancestor> {
+/** Where a walk is, and what it has shown: each name is followed once, or the walk would grow with the number of ways to it. */
+interface Walk {
+  readonly depth: number
+  readonly shown: Set<string>
+}
+
+async function modelAncestor(queries: Queries, name: string, { depth, shown }: Walk): Promise<Ancestor> {
   const [row] = await queries.rows(
     modelRow,
     sql`SELECT m.id, m.name, b.name AS base, m.training_run, m.training_status, m.training_type, m.training_start, m.training_end,
         m.weights_location, m.wandb_link
       FROM models m LEFT JOIN models b ON b.id = m.base_model_id WHERE m.name = ${name}`,
   )
-  if (row === undefined || ended(way, `model ${name}`)) return unknown('model', name)
-  const further = [...way, `model ${name}`]
+  if (row === undefined || depth >= depthLimit) return unknown('model', name)
+  if (shown.has(`model ${name}`)) return shownBefore('model', name)
+  const further = { depth: depth + 1, shown: shown.add(`model ${name}`) }
   const datasets = await queries.rows(
     z.object({ dataset_name: z.string() }),
     sql`SELECT dataset_name FROM model_datasets WHERE model_id = ${row.id} ORDER BY position`,
@@ -56,13 +63,14 @@ async function modelAncestor(queries: Queries, name: string, way: readonly strin
   return { kind: 'model', name, registered: true, facts, parents, sources: [] }
 }
 
-async function datasetAncestor(queries: Queries, name: string, way: readonly string[]): Promise<Ancestor> {
+async function datasetAncestor(queries: Queries, name: string, { depth, shown }: Walk): Promise<Ancestor> {
   const [row] = await queries.rows(
     datasetRow,
     sql`SELECT id, name, data_location, recipe_name, recipe_digest, num_tasks, num_rows FROM datasets WHERE name = ${name}`,
   )
-  if (row === undefined || ended(way, `dataset ${name}`)) return unknown('dataset', name)
-  const further = [...way, `dataset ${name}`]
+  if (row === undefined || depth >= depthLimit) return unknown('dataset', name)
+  if (shown.has(`dataset ${name}`)) return shownBefore('dataset', name)
+  const further = { depth: depth + 1, shown: shown.add(`dataset ${name}`) }
   const parents: Ancestor[] = []
   for (const parent of await sourcesOf(queries, row.id, 'dataset'))
     parents.push(await datasetAncestor(queries, parent, further))
@@ -78,9 +86,9 @@ async function datasetAncestor(queries: Queries, name: string, way: readonly str
   return { kind: 'dataset', name, registered: true, facts, parents, sources }
 }
 
-/** A name that is its own ancestor, by mistake or by malice, ends the walk. */
-function ended(way: readonly string[], here: string): boolean {
-  return way.includes(here) || way.length >= depthLimit
+/** A name that came before, as an ancestor of itself or of another one, is not followed again. */
+function shownBefore(kind: 'model' | 'dataset', name: string): Ancestor {
+  return { kind, name, registered: true, facts: { shown: 'above' }, parents: [], sources: [] }
 }
 
 function unknown(kind: 'model' | 'dataset', name: string): Ancestor {

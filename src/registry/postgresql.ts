@@ -30,14 +30,21 @@ function optionsOf(address: string) {
   const url = URL.canParse(address) ? new URL(address) : null
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol))
     throw new UserError('the registry: expected postgres://USER@HOST:PORT/DATABASE', 'or the path of a file')
+  const decoded = (part: string) => {
+    try {
+      return decodeURIComponent(part)
+    } catch {
+      throw new UserError('the registry: expected a URL, got one with a stray % in it', 'write % as %25')
+    }
+  }
   const host = url.searchParams.get('host') || url.hostname.replace(/^\[|\]$/g, '') || 'localhost'
   const searchPath = url.searchParams.get('search_path')
-  const password = decodeURIComponent(url.password) || process.env.PGPASSWORD
+  const password = decoded(url.password) || process.env.PGPASSWORD
   return {
     host,
     port: Number(url.port || 5432),
-    database: decodeURIComponent(url.pathname.slice(1)) || 'postgres',
-    username: decodeURIComponent(url.username) || 'postgres',
+    database: decoded(url.pathname.slice(1)) || 'postgres',
+    username: decoded(url.username) || 'postgres',
     password,
     ssl: host.startsWith('/') ? false : sslOf(url.searchParams.get('sslmode')),
     max: 2,

@@ -87,7 +87,9 @@ export async function finishRun(queries: Queries, jobId: string, end: RunEnd): P
   const score = scoreOf(tasks)
   const [{ cost } = { cost: null }] = await queries.rows(
     z.object({ cost: z.number().nullable() }),
-    sql`SELECT sum(cost_usd) AS cost FROM sandbox_trial_model_usage WHERE job_id = ${jobId}`,
+    sql`SELECT sum(u.cost_usd) AS cost FROM sandbox_trial_model_usage u
+      JOIN sandbox_trials t ON t.job_id = u.job_id AND t.id = u.trial_id
+      WHERE u.job_id = ${jobId} AND t.superseded_at IS NULL`,
   )
   const whole = end.finished && score.cancelled === 0 && (end.expected ?? 0) <= score.trials
   const status = whole && score.failed <= score.trials * failedShareLimit ? 'finished' : 'partial'

@@ -9,6 +9,8 @@ export interface RunFilter {
   /** Runs with one of them in one of these names are left out. */
   readonly exclude?: readonly string[] | undefined
   readonly model?: string | undefined
+  /** The whole name of a model, as it is written. */
+  readonly modelName?: string | undefined
   readonly benchmark?: string | undefined
   readonly agent?: string | undefined
   readonly status?: 'started' | 'partial' | 'finished' | undefined
@@ -63,10 +65,11 @@ export async function searchRuns(queries: Queries, filter: RunFilter): Promise<F
 }
 
 /** What every view of the runs can be narrowed by. */
-type NameFilter = Pick<RunFilter, 'words' | 'exclude' | 'model' | 'agent'>
+type NameFilter = Pick<RunFilter, 'words' | 'exclude' | 'model' | 'modelName' | 'agent'>
 
-function conditionsOf({ words = [], exclude = [], model, agent }: NameFilter): Sql[] {
+function conditionsOf({ words = [], exclude = [], model, modelName, agent }: NameFilter): Sql[] {
   return [
+    ...(modelName === undefined ? [] : [sql`m.name = ${modelName}`]),
     ...words.map((word) => sql`(${anyName(word)})`),
     ...exclude.map((word) => sql`NOT (${anyName(word)})`),
     ...(model === undefined ? [] : [like('m.name', model)]),
@@ -85,9 +88,11 @@ const names = {
   'a.name': sql`a.name`,
 }
 
+/** SQLite changes the case of ASCII letters only: what has others is found as it is written, too. */
 function like(column: keyof typeof names, part: string): Sql {
-  const pattern = `%${part.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
-  return sql`lower(${names[column]}) LIKE ${pattern} ESCAPE '\\'`
+  const patternOf = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`
+  return sql`(lower(${names[column]}) LIKE ${patternOf(part.toLowerCase())} ESCAPE '\\'
+    OR ${names[column]} LIKE ${patternOf(part)} ESCAPE '\\')`
 }
 
 const leader = foundRun.extend({ runs: z.number() })
@@ -137,7 +142,9 @@ export async function summarizeRuns(queries: Queries, filter: RunFilter): Promis
   const groups = new Map<string, FoundRun[]>()
   for (const run of found) {
     const key = JSON.stringify([run.benchmark_name, run.model_name, run.agent_name])
-    groups.set(key, [...(groups.get(key) ?? []), run])
+    const group = groups.get(key)
+    if (group) group.push(run)
+    else groups.set(key, [run])
   }
   return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, group]) => summaryOf(group))
 }
@@ -156,8 +163,8 @@ function summaryOf(group: readonly FoundRun[]): RunSummary[] {
       benchmark_name: first.benchmark_name,
       num_runs: group.length,
       avg_accuracy: mean(accuracies),
-      max_accuracy: accuracies.length === 0 ? null : Math.max(...accuracies),
-      min_accuracy: accuracies.length === 0 ? null : Math.min(...accuracies),
+      max_accuracy: accuracies.length === 0 ? null : accuracies.reduce((most, value) => Math.max(most, value)),
+      min_accuracy: accuracies.length === 0 ? null : accuracies.reduce((least, value) => Math.min(least, value)),
       avg_std: mean(errors),
     },
   ]

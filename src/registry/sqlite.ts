@@ -56,7 +56,7 @@ class SqliteDatabase implements Database {
   }
 
   run(statement: Sql): Promise<number> {
-    return this.#alone(() => this.#queries.run(statement))
+    return this.transaction((queries) => queries.run(statement))
   }
 
   insert(insert: Insert): Promise<number> {

@@ -70,10 +70,10 @@ export interface ImportCount {
   readonly added: number
 }
 
-/** A row that is there without results is replaced by one of the export that has them. */
-const weakest: Readonly<Record<string, readonly [column: string, value: string]>> = {
-  models: ['training_status', 'external'],
-  sandbox_jobs: ['job_status', 'started'],
+/** A row that knows less is replaced by one of the export that knows more: states in their order, of which the last ones are equal. */
+const states: Readonly<Record<string, readonly [column: string, ...ranks: readonly (readonly string[])[]]>> = {
+  models: ['training_status', ['external'], ['started', 'finished', 'failed']],
+  sandbox_jobs: ['job_status', ['started'], ['partial'], ['finished']],
 }
 
 /** Adds the rows of an export that are not there yet: all of them, or none when a line is wrong. */
@@ -113,15 +113,25 @@ const headSchema = z.object({ schema: z.literal(exportSchema) })
 
 async function addRows(queries: Queries, insert: Insert): Promise<number> {
   const added = await queries.insert(insert)
-  const [column, lowest] = weakest[insert.table] ?? []
-  if (column === undefined || lowest === undefined || added === insert.rows.length) return added
-  const { columns } = insert
-  const better = insert.rows.filter((row) => row[columns.indexOf(column)] !== lowest)
-  for (const row of better) {
+  if (added === insert.rows.length) return added
+  const { table, columns, rows } = insert
+  const at = (row: readonly Value[], column: string) => row[columns.indexOf(column)] ?? null
+  for (const row of rows) {
+    if (table === 'sandbox_trials' && at(row, 'superseded_at') !== null)
+      await queries.run(sql`UPDATE sandbox_trials SET superseded_at = ${at(row, 'superseded_at')}
+        WHERE job_id = ${at(row, 'job_id')} AND id = ${at(row, 'id')} AND superseded_at IS NULL`)
+    const [column, ...ranks] = states[table] ?? []
+    if (column === undefined) continue
+    const rank = ranks.findIndex((each) => each.includes(String(at(row, column))))
+    const weaker = ranks.slice(0, Math.max(0, rank)).flat()
+    if (weaker.length === 0) continue
     const values = columns.map((name, i) => sql`${raw(name)} = ${row[i] ?? null}`).filter((_, i) => columns[i] !== 'id')
-    const id = row[columns.indexOf('id')] ?? null
+    const known = join(
+      weaker.map((state) => sql`${state}`),
+      ', ',
+    )
     await queries.run(
-      sql`UPDATE ${raw(insert.table)} SET ${join(values, ', ')} WHERE id = ${id} AND ${raw(column)} = ${lowest}`,
+      sql`UPDATE ${raw(table)} SET ${join(values, ', ')} WHERE id = ${at(row, 'id')} AND ${raw(column)} IN (${known})`,
     )
   }
   return added

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeAll, expect, test } from 'vitest'
+import { evaluationName } from '../../src/app/registry/evaluate-by-command.ts'
 import { registerModel } from '../../src/registry/entities.ts'
 import { openRegistry } from '../../src/registry/open.ts'
 import { sql } from '../../src/registry/sql.ts'
@@ -97,7 +98,7 @@ withSandboxes('a listener that evaluates by itself', () => {
     const { status, stdout, stderr } = await listen(registry, ...server, '--', '-p', tasks, '-a', 'terminus-2').ended
     expect({ status, stdout }, stderr).toEqual({ status: 0, stdout: '1 done, 0 running, 0 waiting, 0 failed\n' })
     expect(stderr).toContain('org/one: 100.0 %')
-    expect(existsSync(join(place, 'jobs/words-1-org-one/result.json'))).toBe(true)
+    expect(existsSync(join(place, 'jobs', evaluationName('words@1', 'org/one'), 'result.json'))).toBe(true)
     expect([...pidsIn('servers'), ...pidsIn('workers')].some(isAlive)).toBe(false)
   }, 120_000)
 

@@ -122,6 +122,32 @@ onBothDatabases('listeners', (kit: Kit) => {
     expect(await countLeases(database, benchmarkId)).toEqual({ failed: 1 })
   })
 
+  test('a listener that cannot go on stops what it evaluates before it ends', async () => {
+    const registry = await kit.fresh()
+    await trained(registry, ['org/one', 'org/two'])
+    const stopped: string[] = []
+    let last = () => {}
+    const both = new Promise<void>((resolve) => {
+      last = resolve
+    })
+    const evaluate: Evaluate = async ({ model, signal }) => {
+      if (model === 'org/two') {
+        last()
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+        stopped.push(model)
+        signal.throwIfAborted()
+      }
+      await both
+      await using database = await openRegistry(registry)
+      await database.script('ALTER TABLE evaluation_leases RENAME TO gone')
+      return { jobDir: '' }
+    }
+    await expect(collect({ registry, benchmark: 'bench', evaluate, concurrency: 2 })).rejects.toThrow(
+      /evaluation_leases/,
+    )
+    expect(stopped).toEqual(['org/two'])
+  })
+
   test('a listener that is stopped releases its model without a lost attempt', async () => {
     const registry = await kit.fresh()
     await trained(registry, ['org/one'])

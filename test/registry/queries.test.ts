@@ -14,12 +14,15 @@ import {
 } from '../../src/app/registry/query.ts'
 import { exportRegistry, importRegistry } from '../../src/app/registry/transfer.ts'
 import { Board } from '../../src/app/view/board.ts'
+import type { Ancestor } from '../../src/core/view-board.ts'
+import { addSources, registerDataset, registerTrainedModel } from '../../src/registry/entities.ts'
 import { openRegistry } from '../../src/registry/open.ts'
 import { openPostgresql } from '../../src/registry/postgresql.ts'
 import { sql } from '../../src/registry/sql.ts'
+import { openHarborLayout } from '../../src/store/harbor-layout.ts'
 import { fixtureFiles } from '../traces.ts'
 import { type Kit, numberOf, onBothDatabases } from './databases.ts'
-import { makeJob, trialOf } from './jobs.ts'
+import { addRecords, makeJob, trialOf } from './jobs.ts'
 
 onBothDatabases('the registry', (kit: Kit) => {
   const place = (name: string) => join(kit.scratch, name)
@@ -88,6 +91,9 @@ onBothDatabases('the registry', (kit: Kit) => {
     expect(await jobs({ exclude: ['student'] })).toEqual(['words-fourth', 'words-third'])
     expect(await jobs({ words: ['org/'], exclude: ['32b', 'other'] })).toEqual(['words-first'])
     expect(await jobs({ exclude: ['%'] })).toHaveLength(4)
+    const umlaut = await makeJob(place('words-ÄPFEL'), { id: 'fifth', records: [trialOf({ task: 'a', model: null })] })
+    await ingest({ from: [umlaut], registry })
+    expect(await jobs({ words: ['ÄPFEL'] })).toEqual(['words-ÄPFEL'])
     const filter = { words: ['org/'], exclude: ['32b'] }
     const names = ['org/other', 'org/student-8b']
     expect((await findLeaders({ registry }, filter)).map(({ model_name }) => model_name).sort()).toEqual(names)
@@ -166,6 +172,32 @@ onBothDatabases('the registry', (kit: Kit) => {
     expect(found.parents[0]?.parents[0]).toMatchObject({ name: 'a', parents: [] })
   })
 
+  test('a lineage with very many ways to one model follows it once', async () => {
+    const registry = await kit.fresh()
+    {
+      await using database = await openRegistry(registry)
+      await database.transaction(async (queries) => {
+        const known = { tasks: null, rows: null, recipeName: null, recipeDigest: null, hash: null, parameters: null }
+        const unknown = { location: null, createdBy: null, createdAt: null, commit: null }
+        for (let level = 0; level < 12; level++) {
+          const datasets = ['x', 'y', 'z'].map((side) => `d${level}${side}`)
+          for (const name of datasets) {
+            const id = await registerDataset(queries, { name, type: 'SFT', ...known, ...unknown }, false)
+            await addSources(queries, id, [['model', `m${level}`]])
+          }
+          const model = { name: `m${level + 1}`, baseModel: null, datasets, agent: null, trainingType: null } as const
+          const run = { status: 'finished', run: null, startedAt: null, endedAt: null, parameters: null } as const
+          const places = { createdBy: null, weightsLocation: null, wandbLink: null }
+          await registerTrainedModel(queries, { ...model, ...run, ...places }, false)
+        }
+      })
+    }
+    const size = ({ parents }: Ancestor): number => parents.reduce((sum, parent) => sum + size(parent), 1)
+    const found = await findLineage({ registry }, 'm12')
+    expect(size(found)).toBeLessThan(100)
+    expect(found.parents[1]?.parents[0]).toMatchObject({ name: 'm11', registered: true, facts: { shown: 'above' } })
+  })
+
   test('an export holds every row, and an import into an empty registry gives the same export', async () => {
     const registry = await registryWithAll()
     const [out, copy, again] = [place('out.jsonl'), await kit.fresh(), place('again.jsonl')]
@@ -197,6 +229,49 @@ onBothDatabases('the registry', (kit: Kit) => {
     }
     writeFileSync(bad, '')
     await expect(importRegistry({ registry: await kit.fresh() }, bad)).rejects.toThrow('empty file')
+    const rows = [
+      { table: 'agents', row: ['id', null, 'version', null, 'now'] },
+      { table: 'sandbox_benchmark_tasks', row: ['no such benchmark', 'no such task'] },
+    ]
+    for (const row of rows) {
+      writeFileSync(bad, ['{"schema":"registry-export/1"}', JSON.stringify(row)].join('\n'))
+      await expect(importRegistry({ registry: await kit.fresh() }, bad), row.table).rejects.toMatchObject({
+        name: 'UserError',
+        message: expect.stringMatching(/bad\.jsonl: a row does not fit: .+/),
+      })
+    }
+  })
+
+  test('an import finishes a run of which only a part was there', async () => {
+    const [mine, others, out] = [await kit.fresh(), await kit.fresh(), place('grown.jsonl')]
+    const failed = trialOf({ task: 'a', state: 'failed' })
+    const job = await makeJob(place('grown'), { id: 'grown', records: [failed, trialOf({ task: 'b', reward: 1 })] })
+    for (const registry of [mine, others]) await ingest({ from: [job], registry })
+    await openHarborLayout(job).retract(failed.name)
+    await addRecords(job, [trialOf({ task: 'a', reward: 0, over: { finishedAt: '2026-11-15T09:00:00.000000Z' } })])
+    await ingest({ from: [job], registry: others })
+    await exportRegistry({ registry: others }, out, false)
+    await importRegistry({ registry: mine }, out)
+    const [found] = await findRuns({ registry: mine }, {})
+    expect(found).toMatchObject({ job_status: 'finished', n_trials: 2, accuracy: 0.5 })
+    expect(await numberOf(mine, 'SELECT count(*) FROM sandbox_trials WHERE superseded_at IS NULL')).toBe(2)
+  })
+
+  test('the page of a model has its runs, however many models have longer names', async () => {
+    const registry = await kit.fresh()
+    const jobOf = (id: string, model: string, startedAt: string) =>
+      makeJob(place(`page-${id}`), { id, startedAt, records: [trialOf({ task: 'a', model })] })
+    await ingest({ from: [await jobOf('own', 'org/gpt', '2026-01-01T00:00:00.000000Z')], registry })
+    await ingest({ from: [await jobOf('longer', 'org/gpt-2', '2026-02-01T00:00:00.000000Z')], registry })
+    {
+      await using database = await openRegistry(registry)
+      await database.run(sql`INSERT INTO sandbox_jobs (id, source_id, job_name, job_status, agent_id, model_id, benchmark_id, started_at,
+          created_at, updated_at) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+        SELECT 'many-' || i, source_id, job_name, 'started', agent_id, model_id, benchmark_id, started_at, created_at, updated_at
+        FROM n, sandbox_jobs WHERE source_id = 'longer'`)
+    }
+    const { runs } = await new Board({ registry }, []).model('org/gpt', new Map())
+    expect(runs.map(({ jobName }) => jobName)).toEqual(['page-own'])
   })
 
   describe('sql', () => {

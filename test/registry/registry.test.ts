@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ingest } from '../../src/app/registry/ingest.ts'
 import { cleanRegistry, findLeaders, findMatrix, findRuns, findSummaries } from '../../src/app/registry/query.ts'
+import { usageOf } from '../../src/core/trial.ts'
 import { migrations } from '../../src/registry/migrate.ts'
 import { isUrl, openRegistry } from '../../src/registry/open.ts'
 import { openPostgresql } from '../../src/registry/postgresql.ts'
@@ -20,6 +21,19 @@ test('an error for which SQLite rolls back by itself is the one that is told', a
   const rows = [['x'.repeat(1_000_000)]]
   await expect(database.insert({ table: 'rows', columns: ['text'], rows })).rejects.toThrow(/full/)
   await database.run(sql`INSERT INTO rows VALUES ('small')`)
+})
+
+test('a statement waits while another process writes to the same file', async () => {
+  const path = join(await makeTempDir(), 'registry.db')
+  await using mine = await openRegistry(path)
+  await using other = await openRegistry(path)
+  const run = await other.transaction(async () => {
+    const waiting = mine.run(sql`UPDATE models SET name = name`)
+    // Longer than the driver itself waits.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    return { waiting }
+  })
+  expect(await run.waiting).toBe(0)
 })
 
 onBothDatabases('the registry', (kit: Kit) => {
@@ -153,6 +167,21 @@ onBothDatabases('the registry', (kit: Kit) => {
       })
       expect(await cleanRegistry({ registry }, 0, false)).toMatchObject({ supersededTrials: 1 })
       expect(await count(registry, 'sandbox_trials')).toBe(2)
+    })
+
+    test('a trial that was scored again has cost what it cost, once', async () => {
+      const registry = await kit.fresh()
+      const trial = trialOf({ task: 'a', reward: 0 })
+      const cost = usageOf(trial)?.costUsd ?? 0
+      expect(cost).toBeGreaterThan(0)
+      const job = await makeJob(place(), { id: 'job-cost', records: [trial] })
+      await ingest({ from: [job], registry })
+      await openHarborLayout(job).retract(trial.name)
+      await addRecords(job, [{ ...trialOf({ task: 'a', reward: 1 }), finishedAt: later }])
+      await ingest({ from: [job], registry })
+      const [run] = await findRuns({ registry }, {})
+      expect(run).toMatchObject({ accuracy: 1, n_trials: 1 })
+      expect(run?.cost_usd).toBeCloseTo(cost, 9)
     })
 
     test('two ingestions of one job at once agree', async () => {

@@ -5,7 +5,7 @@ import { listJobs } from '../../store/job-dir.ts'
 import { readLaunch } from '../launch/read-launch.ts'
 import { launch } from '../launch.ts'
 import { cancelLaunch, type LaunchStatus, launchStatus, listLaunches, watchLaunch } from '../launches.ts'
-import { slug } from '../registry/evaluate-by-command.ts'
+import { evaluationName } from '../registry/evaluate-by-command.ts'
 import type { Evaluate } from '../registry/listen.ts'
 import { loadVllmFile } from '../serve/run-vllm.ts'
 
@@ -25,7 +25,7 @@ export interface LaunchedRequest {
  */
 export function evaluateByLaunch({ file, experimentsDir, everySec = 15, notify }: LaunchedRequest): Evaluate {
   return async ({ model, benchmark, signal }) => {
-    const dir = resolve(experimentsDir, `${slug(benchmark)}-${slug(model)}`)
+    const dir = resolve(experimentsDir, evaluationName(benchmark, model))
     const out = join(dir, 'outputs/eval')
     signal.throwIfAborted()
     const left = await runningLaunch(dir)

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
@@ -20,7 +21,7 @@ export function evaluateByCommand(command: string, jobsDir: string): Evaluate {
         "such as 'ot-agent run -d BENCHMARK -m {model} --job-name {job}'",
       )
   return async ({ model, benchmark, attempt, signal }) => {
-    const job = `${slug(benchmark)}-${slug(model)}-${attempt}`
+    const job = `${evaluationName(benchmark, model)}-${attempt}`
     const values: Readonly<Record<string, string>> = { model, benchmark, job }
     const filled = words.map((word) => word.replace(/\{(model|benchmark|job)\}/g, (all, name) => values[name] ?? all))
     await mkdir(jobsDir, { recursive: true })
@@ -32,7 +33,11 @@ export function evaluateByCommand(command: string, jobsDir: string): Evaluate {
   }
 }
 
-/** A name that is safe as part of a file name. */
-export function slug(text: string): string {
-  return text.replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '')
+/** What the job of a model on a benchmark is called, safe as a file name. `org/a-b` and `org-a/b` have different ones. */
+export function evaluationName(benchmark: string, model: string): string {
+  const slug = (text: string) => text.replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '')
+  const digest = createHash('sha256')
+    .update(JSON.stringify([benchmark, model]))
+    .digest('hex')
+  return `${slug(benchmark)}-${slug(model)}-${digest.slice(0, 6)}`
 }

@@ -78,6 +78,7 @@ interface ListenControl {
 
 class Listener {
   readonly #owner = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
+  readonly #broken = new AbortController()
   readonly #terms: { readonly leaseSec: number; readonly maxAttempts: number }
 
   constructor(
@@ -92,7 +93,7 @@ class Listener {
   async run(): Promise<void> {
     while (!this.control.signal.aborted) {
       await this.#queue()
-      await Promise.all(Array.from({ length: this.request.concurrency ?? 1 }, () => this.#drain()))
+      await this.#drainAll()
       if (this.request.once || this.control.signal.aborted) return
       this.control.emit({ kind: 'idle', counts: await countLeases(this.database, this.benchmarkId) })
       await sleep((this.request.pollSec ?? 60) * 1000, undefined, { signal: this.control.signal }).catch(() => {})
@@ -109,8 +110,20 @@ class Listener {
     })
   }
 
+  /** When one worker fails, the others stop what they evaluate before the listener ends: nothing of it is left running. */
+  async #drainAll(): Promise<void> {
+    const workers = Array.from({ length: this.request.concurrency ?? 1 }, () =>
+      this.#drain().catch((error: unknown) => {
+        this.#broken.abort(error)
+        throw error
+      }),
+    )
+    await Promise.allSettled(workers)
+    await Promise.all(workers)
+  }
+
   async #drain(): Promise<void> {
-    while (!this.control.signal.aborted) {
+    while (!this.control.signal.aborted && !this.#broken.signal.aborted) {
       const lease = await takeLease(this.database, this.benchmarkId, this.#owner, this.#terms)
       if (lease === null) return
       await this.#evaluate(lease)
@@ -121,7 +134,7 @@ class Listener {
     const { model, attempt } = lease
     this.control.emit({ kind: 'start', model, attempt })
     const stop = new AbortController()
-    const signal = AbortSignal.any([this.control.signal, stop.signal])
+    const signal = AbortSignal.any([this.control.signal, this.#broken.signal, stop.signal])
     const renewal = setInterval(() => void this.#renew(lease, stop), (this.#terms.leaseSec * 1000) / 3)
     try {
       const { jobDir } = await this.request.evaluate({ model, benchmark: this.request.benchmark, attempt, signal })
@@ -150,7 +163,10 @@ class Listener {
   }
 
   async #failed(lease: Lease, error: unknown): Promise<void> {
-    if (this.control.signal.aborted && (isAbort(error) || error === this.control.signal.reason)) {
+    const stopped = [this.control.signal, this.#broken.signal].some(
+      ({ aborted, reason }) => aborted && (isAbort(error) || error === reason),
+    )
+    if (stopped) {
       await endLease(this.database, lease, { kind: 'released' })
       return
     }

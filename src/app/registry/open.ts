@@ -25,7 +25,10 @@ export function registryAddress({ registry, registryEnv }: RegistryPlace, env: E
   if (registry !== undefined) return withoutPassword(registry)
   const name = registryEnv ?? registryVariable
   const value = env[name]?.trim()
-  if (value) return value
+  if (value) {
+    refuseOtherUrl(name, value)
+    return value
+  }
   if (registryEnv !== undefined)
     throw new UserError(
       `${registryEnv}: expected an environment variable with a URL or a file, got none`,
@@ -40,17 +43,23 @@ function withoutPassword(address: string): string {
   if (address.trim() === '') throw new UserError('--registry: expected a file or a URL, got an empty text', 'name one')
   const url = URL.canParse(address) ? new URL(address) : null
   if (isUrl(address) && url === null) throw new UserError('--registry: expected a URL, got a malformed one', 'check it')
-  if (!isUrl(address) && url !== null && /^[a-z]+:\/\//i.test(address))
-    throw new UserError(
-      `--registry: expected a file or postgres://..., got a URL that begins with ${url.protocol}//`,
-      'registries are files or PostgreSQL databases',
-    )
+  refuseOtherUrl('--registry', address)
   if (isUrl(address) && (url?.password || url?.searchParams.has('password')))
     throw new UserError(
       '--registry: expected a URL without a password, which other users of this machine could see',
       'put the URL into an environment variable and name it with --registry-env',
     )
   return address
+}
+
+/** Taken for a file, the URL of another database would be made into directories, its password among their names. */
+function refuseOtherUrl(from: string, address: string): void {
+  const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(address) ?? []
+  if (scheme === undefined || isUrl(address)) return
+  throw new UserError(
+    `${from}: expected a file or postgres://..., got a URL that begins with ${scheme}://`,
+    'registries are files or PostgreSQL databases',
+  )
 }
 
 /** Runs work with the registry, closes it, and explains what the database refused. With `existing` a missing file is an error. */

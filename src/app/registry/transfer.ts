@@ -3,9 +3,9 @@ import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { UserError } from '../../core/errors.ts'
+import { messageOf, UserError } from '../../core/errors.ts'
 import { draftBeside, removeDraft, renameDraft } from '../../lib/drafts.ts'
-import { exists, kindAt } from '../../lib/files.ts'
+import { codeOf, exists, kindAt } from '../../lib/files.ts'
 import { readLines } from '../../lib/lines.ts'
 import { makeDirWhole } from '../../lib/new-dir.ts'
 import { parseJson } from '../../lib/parse-json.ts'
@@ -35,9 +35,18 @@ export async function exportRegistry(place: RegistryPlace, out: string, csv: boo
 export async function importRegistry(place: RegistryPlace, path: string): Promise<ImportCount> {
   if ((await kindAt(path)) !== 'file')
     throw new UserError(`${path}: expected the file of an export, got none`, 'registry export writes one')
-  return withRegistry(place, (database) =>
-    database.transaction((queries) => importLines(queries, documentsIn(path), path)),
-  )
+  return withRegistry(place, async (database) => {
+    try {
+      return await database.transaction((queries) => importLines(queries, documentsIn(path), path))
+    } catch (error) {
+      // A constraint of the tables: SQLite and PostgreSQL have a class of codes for them.
+      if (!/^(SQLITE_CONSTRAINT|SQLITE_MISMATCH|2[23])/.test(codeOf(error) ?? '')) throw error
+      throw new UserError(
+        `${path}: a row does not fit: ${messageOf(error).replace(/\s+/g, ' ')}`,
+        'nothing was added; registry export writes files that import reads',
+      )
+    }
+  })
 }
 
 async function* documentsIn(path: string): AsyncGenerator<unknown, void, void> {

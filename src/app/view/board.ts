@@ -36,14 +36,14 @@ export class Board {
       if (details === null || lineage === null)
         throw new NotHere(`the registry has no model ${JSON.stringify(name.slice(0, 200))}`)
       const { benchmarks, rows } = await this.ranked(database)
-      const runs = await searchRuns(database, { model: name, limit: 1000 })
+      const runs = await searchRuns(database, { modelName: name, limit: 1000 })
       return {
         name,
         lineage,
         parameters: details.parameters === 'null' ? null : details.parameters,
         benchmarks,
         rows: rows.filter(({ model }) => model === name).map((row) => withJobs(row, jobs)),
-        runs: runs.filter(({ model_name }) => model_name === name).map((run) => runOf(run, jobs)),
+        runs: runs.map((run) => runOf(run, jobs)),
         children: details.children,
       }
     })

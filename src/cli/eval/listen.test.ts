@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { catchPrinted } from '../../../test/printed.ts'
 import { makeJob, trialOf } from '../../../test/registry/jobs.ts'
 import { runCommand } from '../../app/flags/command.ts'
+import { evaluationName } from '../../app/registry/evaluate-by-command.ts'
 import { findLeaders } from '../../app/registry/query.ts'
 import { registerModel } from '../../registry/entities.ts'
 import { openRegistry } from '../../registry/open.ts'
@@ -60,7 +61,14 @@ test('a command that fails is tried again, and its output is kept', async () => 
     "sh -c 'echo out of memory; exit 7' {model} {job}",
   )
   expect(await run3).toBe('0 done, 0 running, 0 waiting, 2 failed\n')
-  expect(readFileSync(join(dir, 'jobs', 'bench-org-one-2.log'), 'utf8')).toBe('out of memory\n')
+  const logs = readdirSync(join(dir, 'jobs')).filter((name) => /^bench-org-one-[0-9a-f]{6}-2\.log$/.test(name))
+  expect(logs.map((name) => readFileSync(join(dir, 'jobs', name), 'utf8'))).toEqual(['out of memory\n'])
+})
+
+test('models whose names differ by a sign only have jobs of their own', () => {
+  const names = ['org/a-b', 'org-a/b', 'org/a/b'].map((model) => evaluationName('bench', model))
+  expect(names.map((name) => name.replace(/-[0-9a-f]{6}$/, ''))).toEqual(Array(3).fill('bench-org-a-b'))
+  expect(new Set(names).size).toBe(3)
 })
 
 test.each([

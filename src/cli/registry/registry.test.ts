@@ -77,10 +77,18 @@ test('addresses that cannot be used are refused without showing a secret', async
     expect(error, argv.join(' ')).toMatchObject({ name: 'UserError', message: expect.stringMatching(message) })
     expect(JSON.stringify([String(error), Object(error).hint])).not.toContain('hidden')
   }
-  vi.stubEnv('MY_REGISTRY', 'postgres://me:hidden@127.0.0.1:1/x')
-  const error = await run(search, '--registry-env', 'MY_REGISTRY').catch((error: unknown) => error)
-  expect(error).toMatchObject({ name: 'UserError', message: expect.stringMatching(/cannot be used: ECONNREFUSED/) })
-  expect(JSON.stringify([String(error), Object(error).hint])).not.toContain('hidden')
+  const variables: [string, RegExp][] = [
+    ['postgres://me:hidden@127.0.0.1:1/x', /cannot be used: ECONNREFUSED/],
+    ['postgres://me:100%hidden@127.0.0.1:1/x', /a stray %/],
+    ['mysql://me:hidden@db/x', /MY_REGISTRY: .* begins with mysql:/],
+    ['postgresql+asyncpg://me:hidden@db/x', /begins with postgresql\+asyncpg:/],
+  ]
+  for (const [address, message] of variables) {
+    vi.stubEnv('MY_REGISTRY', address)
+    const error = await run(search, '--registry-env', 'MY_REGISTRY').catch((error: unknown) => error)
+    expect(error, address).toMatchObject({ name: 'UserError', message: expect.stringMatching(message) })
+    expect(JSON.stringify([String(error), Object(error).hint])).not.toContain('hidden')
+  }
 })
 
 test('what is no registry and what cannot be ingested is refused, and nothing is made', async () => {
