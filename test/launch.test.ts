@@ -238,6 +238,66 @@ test('reinforcement on fewer tasks than a batch takes is refused, and the hint m
   expect(text).toContain('trainer.train_batch_size=11')
 })
 
+test('tasks of two places that have one name are never unpacked into one folder', async () => {
+  const rl = { job_type: 'rl', model_path: 'Qwen/Qwen3-8B', rl_config: 'harbor' }
+  const dirsOf = async (values: Readonly<Record<string, unknown>>) => {
+    const { text } = await planned('clusters/vista.yaml', values)
+    return [...text.matchAll(/--out (\S+)/g)].map(([, dir = '']) => dir)
+  }
+  const files = await dirsOf({ ...rl, train_data: ['/a/tasks.parquet'], val_data: ['/b/tasks.parquet'] })
+  expect(files.map((dir) => basename(dir))).toEqual(['tasks', 'tasks'])
+  expect(new Set(files).size).toBe(2)
+  const repositories = await dirsOf({ ...rl, train_data: ['org/tasks'], val_data: ['lab/tasks'] })
+  expect(new Set(repositories).size).toBe(2)
+  const published = { job_type: 'datagen', trace_engine: 'none' }
+  const fetched = [
+    ...(await dirsOf({ ...published, tasks_repo: 'org/tasks' })),
+    ...(await dirsOf({ ...published, tasks_repo: 'lab/tasks' })),
+    ...(await dirsOf({ ...published, tasks_repo: 'org/tasks', tasks_revision: 'v2' })),
+  ]
+  expect(new Set(fetched).size).toBe(3)
+  const evaluated = { ...trainingCases.eval, eval_benchmark: 'lab/bench' }
+  expect(await dirsOf(evaluated)).not.toEqual(await dirsOf({ ...evaluated, eval_benchmark: 'org/bench' }))
+})
+
+test('one launch serves one model: another one for the agents is refused', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'launch-'))
+  onTestFinished(() => rmSync(dir, { recursive: true }))
+  const other = join(dir, 'other.yaml')
+  writeFileSync(
+    other,
+    readFileSync('configs/engines/vllm.yaml', 'utf8').replace(/model_path: \S+/, 'model_path: org/other'),
+  )
+  await expect(planned('clusters/vista.yaml', { ...datagen, trace_engine: other })).rejects.toMatchObject({
+    name: 'UserError',
+    message: expect.stringMatching(/expected one model to serve, got \S+ for tasks and org\/other for traces/),
+  })
+  await planned('clusters/vista.yaml', { ...datagen, trace_engine: 'vllm_local' })
+})
+
+test('numbers that no cluster has are refused', async () => {
+  const base = { job_type: 'consolidate', consolidate_input: '/ckpt' }
+  const cases = [
+    { max_restarts: '9'.repeat(400) },
+    { max_restarts: 1001 },
+    { cpus_per_node: '12345678901' },
+    { trace_agent_timeout_sec: true },
+  ]
+  for (const values of cases)
+    await expect(planned('clusters/vista.yaml', { ...base, ...values }), JSON.stringify(values)).rejects.toMatchObject({
+      name: 'UserError',
+    })
+})
+
+test('a value of the trainer may have an equals sign in it', async () => {
+  const { text } = await planned('clusters/vista.yaml', {
+    ...trainingCases.sft,
+    train_extra_args: '--run_name seed=3 --learning_rate=1e-5',
+  })
+  expect(text).toContain('run_name: seed=3')
+  expect(text).not.toMatch(/^\s*seed: 3$/m)
+})
+
 test('parts of traces are joined from the trials of their own launch', async () => {
   const { launch, text } = await planned('clusters/vista.yaml', cases.chunks ?? {})
   const dirs = text.match(/(?<=--(?:path|trace-jobs-dir) '?)\/exp\/trace_jobs[\w./-]*/g)

@@ -1,9 +1,9 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { launch } from './launch.ts'
-import { cancelLaunch, launchStatus, listLaunches } from './launches.ts'
+import { cancelLaunch, launchStatus, listLaunches, resumeLaunch } from './launches.ts'
 
 const consolidate = { jobType: 'consolidate', consolidateInput: '/ckpt/run', cluster: 'vista', dryRun: true } as const
 
@@ -86,4 +86,45 @@ test('a ready-made teacher is planned for the GPUs of the cluster, and refused w
   await expect(planned('vista', 'vllm_local', { vllmModelPath: 'x/Big-405B' })).rejects.toThrow(
     'x/Big-405B does not fit on 1 GPU of 96 GiB: 405 billion parameters of 16 bits are 754 GiB',
   )
+})
+
+/** A launch whose scheduler notes what it is asked to do, in files of its directory. */
+async function noted() {
+  const dir = mkdtempSync(join(tmpdir(), 'launch-noted-'))
+  onTestFinished(() => rmSync(dir, { recursive: true }))
+  const facts = 'summary: x\nnodes: 1\ngpus_per_node: 0\ncpus_per_node: 2\ninternet_on_compute_nodes: true\n'
+  writeFileSync(join(dir, 'mine.yaml'), `name: mine\nscheduler: ./mine.ts\n${facts}`)
+  const example = readFileSync('examples/plugins/scheduler.ts', 'utf8')
+  const body = `
+    async submit({ job }) { note('submit ' + job.name); return 'id-' + job.name },
+    async states() { await globalThis.beforeStates?.(); return [] },
+    async cancel(submissions) { note('cancel ' + submissions.map(({ id }) => id).join(' ')) },
+  }),
+})
+function note(line) { appendFileSync(${JSON.stringify(join(dir, 'notes'))}, line + '\\n') }
+`
+  const head = example.slice(0, example.indexOf('    async submit('))
+  writeFileSync(join(dir, 'mine.ts'), `import { appendFileSync } from 'node:fs'\n${head}${body}`)
+  const asked = { ...consolidate, dryRun: false, cluster: join(dir, 'mine.yaml'), experimentsDir: join(dir, 'exp') }
+  return { asked, notes: () => readFileSync(join(dir, 'notes'), 'utf8').trim().split('\n') }
+}
+
+test('of two processes that resume a launch at once, one does', async () => {
+  const { asked, notes } = await noted()
+  const { experimentsDir } = asked
+  await launch(asked)
+  const hooks: { beforeStates?: () => Promise<void> } = globalThis as object
+  let second: unknown = null
+  hooks.beforeStates = async () => {
+    delete hooks.beforeStates
+    // The first one has looked, and decides what to submit after this one has ended.
+    second = await resumeLaunch({ experimentsDir }).then(
+      () => 'submitted',
+      (error: unknown) => error,
+    )
+  }
+  onTestFinished(() => void delete hooks.beforeStates)
+  await resumeLaunch({ experimentsDir })
+  expect(second).toMatchObject({ name: 'UserError' })
+  expect(notes()).toEqual(['submit consolidate', 'submit consolidate'])
 })

@@ -6,7 +6,7 @@ import { cancelledWith } from '../run/launch/cancelled-with.ts'
 import { clearEnds, listLaunches as launchIds, loadLaunch } from '../run/launch/journal.ts'
 import { checkSecretsFile, secretsFileOf } from '../run/launch/secrets.ts'
 import { isOver, type JobStatus, jobsOf, type UnitStatus } from '../run/launch/status.ts'
-import { missingJobs, submitJobs } from '../run/launch/submit.ts'
+import { holdingLaunch, missingJobs, submitJobs } from '../run/launch/submit.ts'
 import { type LogsAsked, type LogTail, readLogs } from './launch/logs.ts'
 import { expectJob, type LaunchQuery, lookAt, type OpenedLaunch, openLaunch } from './launch/open-launch.ts'
 import type { LaunchEvent } from './launch/submit-launch.ts'
@@ -96,21 +96,39 @@ export function resumeLaunch(
 ): Running<LaunchEvent, ResumedLaunch> {
   return new Running(async (emit) => {
     const { stored, scheduler } = await openLaunch(query)
-    const { launch, submissions: earlier, dir } = stored
-    const units = await lookAt({ stored, scheduler })
-    const jobs = missingJobs(launch, units)
-    for (const [job, tasks] of jobs)
-      emit({ kind: 'note', text: `${job}${tasks === null ? '' : `: tasks ${tasks.join(', ')}`}` })
-    if (jobs.size === 0) emit({ kind: 'note', text: 'everything is done, waits or runs' })
-    if (query.dryRun || jobs.size === 0) return { id: launch.id, jobs, submitted: [] }
-    const secretsFile = secretsFileOf(process.env)
-    if (secretsFile !== null) await checkSecretsFile(secretsFile)
-    const again = units.filter(({ job, task }) => jobs.has(job) && (jobs.get(job)?.includes(task ?? 0) ?? true))
-    const names = again.map(({ unit }) => unit)
-    await clearEnds(dir, names)
-    const onSubmitted = (submission: Submission) => emit({ kind: 'submitted', submission })
-    return { id: launch.id, jobs, submitted: await submitJobs({ launch, scheduler, earlier, jobs, onSubmitted }) }
+    const { launch } = stored
+    if (query.dryRun)
+      return { id: launch.id, jobs: (await findMissing({ stored, scheduler }, emit)).jobs, submitted: [] }
+    // Another process may have submitted some of it until this one holds the launch.
+    return holdingLaunch(launch, async () =>
+      submitMissing({ stored: await loadLaunch(launch.experimentsDir, launch.id), scheduler }, emit),
+    )
   })
+}
+
+async function findMissing(opened: OpenedLaunch, emit: (event: LaunchEvent) => void) {
+  const units = await lookAt(opened)
+  const jobs = missingJobs(opened.stored.launch, units)
+  for (const [job, tasks] of jobs)
+    emit({ kind: 'note', text: `${job}${tasks === null ? '' : `: tasks ${tasks.join(', ')}`}` })
+  if (jobs.size === 0) emit({ kind: 'note', text: 'everything is done, waits or runs' })
+  return { units, jobs }
+}
+
+async function submitMissing(opened: OpenedLaunch, emit: (event: LaunchEvent) => void): Promise<ResumedLaunch> {
+  const { launch, submissions: earlier, dir } = opened.stored
+  const { units, jobs } = await findMissing(opened, emit)
+  if (jobs.size === 0) return { id: launch.id, jobs, submitted: [] }
+  const secretsFile = secretsFileOf(process.env)
+  if (secretsFile !== null) await checkSecretsFile(secretsFile)
+  const again = units.filter(({ job, task }) => jobs.has(job) && (jobs.get(job)?.includes(task ?? 0) ?? true))
+  await clearEnds(
+    dir,
+    again.map(({ unit }) => unit),
+  )
+  const onSubmitted = (submission: Submission) => emit({ kind: 'submitted', submission })
+  const { scheduler } = opened
+  return { id: launch.id, jobs, submitted: await submitJobs({ launch, scheduler, earlier, jobs, onSubmitted }) }
 }
 
 export interface ListedLaunch {

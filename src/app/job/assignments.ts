@@ -31,8 +31,8 @@ export function parsePath(option: string, path: string): string[] {
   const keys = path.replaceAll(/\[(\d+)\]/g, '.$1').split('.')
   if (keys.every((key) => key !== '' && key !== '__proto__')) return keys
   throw new UserError(
-    `${option}: expected a path like agents[0].kwargs.name, got ${JSON.stringify(path)}`,
-    'use the keys of a Harbor job file',
+    `${option}: expected keys such as agents[0].kwargs.name, got ${JSON.stringify(path)}`,
+    'write keys with dots between them',
   )
 }
 

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { LaunchJob } from '../../core/launch.ts'
 import { exists } from '../../lib/files.ts'
@@ -14,7 +14,7 @@ import { loadPipelineFile } from '../generate/load-pipeline.ts'
 import { unjudged } from '../job/judge.ts'
 import { type ChosenEngine, chooseEngineFile, refuseLongContext } from './engine.ts'
 import { judgeWords, refuseUnjudgedFolder } from './judge.ts'
-import { expectFolder } from './local-paths.ts'
+import { expectFolder, tasksPlace } from './local-paths.ts'
 
 /** The jobs of a launch and the files they read. */
 export interface PlannedJobs {
@@ -43,6 +43,7 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const running = settings.has('trace_endpoint_json')
   const tasksModel = makesTasks ? modelOf(taskEngine) : null
   const tracesModel = makesTraces && !running ? modelOf(traceEngine) : null
+  if (tasksModel?.from === 'server' && tracesModel?.from === 'server') refuseTwoServers(taskEngine, traceEngine)
   const serving = tasksModel?.from === 'server' ? taskEngine : tracesModel?.from === 'server' ? traceEngine : null
   const chunks = makesTraces ? await chunksOf(settings, extra, traceEngine) : null
   // Parts are joined from all trials that are there: those of another launch must not be among them.
@@ -77,6 +78,15 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
       ...(makesTraces ? await notesOfFiles(settings, extra) : []),
     ],
   }
+}
+
+/** A launch has one server: agents would be run with the model that made the tasks, under the name of another. */
+function refuseTwoServers(tasks: ChosenEngine | null, traces: ChosenEngine | null): void {
+  if (tasks?.text === traces?.text) return
+  throw new UserError(
+    `expected one model to serve, got ${tasks?.server?.model} for tasks and ${traces?.server?.model} for traces`,
+    'launch the tasks first, and then the traces with --trace-input-path; or name a running server with --trace-endpoint-json',
+  )
 }
 
 /** Files and directories of a trial, where each has a directory. */
@@ -127,12 +137,12 @@ function modelOf(engine: ChosenEngine | null): ModelUse {
   return engine === null ? null : engine.server ? { from: 'server' } : { from: 'file', path: engine.path }
 }
 
-function fetchOf(settings: Settings, { experimentsDir }: PlanContext): DatagenRequest['fetch'] {
+function fetchOf(settings: Settings, at: PlanContext): DatagenRequest['fetch'] {
   const repo = settings.text('tasks_repo')
   if (repo === undefined) return null
   const more = optional(settings, { tasks_revision: '--revision', parquet_name: '--parquet-name' })
   const again = settings.is('overwrite') ? ['--overwrite'] : []
-  return { repo, dir: join(experimentsDir, 'tasks_extracted'), more: [...again, ...more] }
+  return { repo, dir: tasksPlace(at, basename(repo), [repo, ...more]), more: [...again, ...more] }
 }
 
 /** `--stage both` among the extra arguments asks for both jobs. */

@@ -11,6 +11,7 @@ import type { PlanContext } from '../../run/launch/plan.ts'
 import type { ServerRequest } from '../../run/launch/plan-server.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { secondsOf } from '../../run/launch/time-limit.ts'
+import { parsePath, setAt } from '../job/assignments.ts'
 import { localOf } from './local-paths.ts'
 
 /** The model behind a job: an engine file as it is written for the job, and the server that has to be started for it. */
@@ -158,15 +159,5 @@ function setDeep(document: Record<string, unknown>, setting: string): void {
       `--set: expected path=value, got ${JSON.stringify(setting)}`,
       'for example vllm_server.max_model_len=8192',
     )
-  const path = setting.slice(0, at).split('.')
-  const last = path.pop() ?? ''
-  let here = document
-  for (const key of path) {
-    const inner = here[key]
-    const next =
-      typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? (inner as Record<string, unknown>) : {}
-    here[key] = next
-    here = next
-  }
-  here[last] = jsonOrText(setting.slice(at + 1))
+  setAt(document, parsePath('--set', setting.slice(0, at)), jsonOrText(setting.slice(at + 1)))
 }

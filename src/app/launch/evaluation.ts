@@ -35,7 +35,7 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
   if (isFolder && asked.judge === undefined && !config.verifier.disable) await refuseUnjudgedFolder(resolve(benchmark))
   const request: EvalRequest = {
     benchmark: basename(benchmark),
-    tasks: isFolder ? resolve(benchmark) : join(at.experimentsDir, 'benchmarks', basename(benchmark)),
+    tasks: isFolder ? resolve(benchmark) : join(at.experimentsDir, 'benchmarks', benchmark),
     out: resolve(settings.text('eval_output_dir') ?? join(at.experimentsDir, 'outputs/eval')),
     jobName: slug(`${basename(model ?? 'model')}_${basename(benchmark)}`),
     engine,

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { exists } from '../../lib/files.ts'
-import type { PlanContext } from '../../run/launch/plan.ts'
+import { type PlanContext, slug } from '../../run/launch/plan.ts'
 import type { Download } from '../../run/launch/plan-model.ts'
 import { flagOf, type Settings } from '../../run/launch/settings.ts'
 
@@ -34,6 +35,12 @@ export function dirOf({ experimentsDir }: PlanContext, settings: Settings, name:
   const given = settings.text(name)
   if (given === undefined) return join(experimentsDir, usual)
   return given.replaceAll(/\$\{?([A-Za-z_]\w*)\}?/g, (whole, variable) => process.env[variable] ?? whole)
+}
+
+/** Where tasks are unpacked: a place for each origin, or those of one would be mixed with those of another that has the same name. */
+export function tasksPlace({ experimentsDir }: PlanContext, name: string, origin: unknown): string {
+  const digest = createHash('sha256').update(JSON.stringify(origin)).digest('hex').slice(0, 8)
+  return join(experimentsDir, 'tasks_extracted', digest, slug(name))
 }
 
 /** What a person should know of a cluster whose nodes have no internet. */

@@ -42,7 +42,7 @@ export async function makeLaunch(
     program: place.program,
     secretsFile: place.secretsFile === null ? null : resolve(place.secretsFile),
     timeLimit: settings.text('time_limit') ?? cluster.timeLimit,
-    restarts: settings.number('max_restarts') ?? 0,
+    restarts: restartsOf(settings),
     stopSec: settings.number('stop_sec') ?? 120,
     variables: {},
   }
@@ -63,6 +63,15 @@ export async function makeLaunch(
   }
   const more = [...(missing ? [missing.message] : []), ...arrayNotes(jobs), ...uselessNotes(jobType, settings)]
   return { launch, notes: [...notes, ...more] }
+}
+
+/** Every restart is a job that waits for the one before it. */
+const mostRestarts = 1000
+
+function restartsOf(settings: Settings): number {
+  const asked = settings.number('max_restarts') ?? 0
+  if (asked <= mostRestarts) return asked
+  throw new UserError(`--max-restarts: expected at most ${mostRestarts}, got ${asked}`, 'ask for fewer')
 }
 
 /** What Slurm takes unless it is configured otherwise. */

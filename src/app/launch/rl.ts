@@ -25,7 +25,7 @@ import { planTraining } from '../../run/launch/plan-training.ts'
 import { knownSecrets } from '../../run/launch/secrets.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import type { PlannedJobs } from './datagen.ts'
-import { dirOf, isHubName, localOf, offlineNotes } from './local-paths.ts'
+import { dirOf, isHubName, localOf, offlineNotes, tasksPlace } from './local-paths.ts'
 import { gpusOf } from './training.ts'
 
 /** Turns settings into the jobs of reinforcement learning: fetch tasks and the model, train, publish. */
@@ -173,9 +173,10 @@ interface TasksPlace {
 }
 
 /** Where tasks will lie, and how they get there: a folder is there, a parquet file is unpacked, a dataset is downloaded. */
-function placeOf({ experimentsDir }: PlanContext, data: string): TasksPlace {
-  const dir = join(experimentsDir, 'tasks_extracted', basename(data).replace(/\.parquet$/, ''))
-  if (data.endsWith('.parquet'))
+function placeOf(at: PlanContext, data: string): TasksPlace {
+  const isFile = data.endsWith('.parquet')
+  const dir = tasksPlace(at, basename(data, '.parquet'), isFile ? resolve(data) : data)
+  if (isFile)
     return { source: data, dir, words: ['tasks', 'unpack', resolve(data), '--out', dir, '--on-exist', 'skip'] }
   if (isHubName(data))
     return { source: data, dir, words: ['hub', 'download', data, '--tasks', '--out', dir, '--overwrite'] }

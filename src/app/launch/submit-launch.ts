@@ -5,7 +5,7 @@ import { makeScheduler } from '../../plugins/make.ts'
 import { launchDir, saveLaunch } from '../../run/launch/journal.ts'
 import { checkSecretsFile, knownSecrets, refuseSecrets, secretsFileOf } from '../../run/launch/secrets.ts'
 import type { Settings } from '../../run/launch/settings.ts'
-import { submitJobs } from '../../run/launch/submit.ts'
+import { holdingLaunch, submitJobs } from '../../run/launch/submit.ts'
 import { explainDisk } from '../disk-errors.ts'
 import type { LaunchPlan } from './plan-launch.ts'
 
@@ -39,12 +39,14 @@ export async function submitLaunch(
   for (const text of notes) emit({ kind: 'note', text })
   const texts = new Map([...scripts].map(([job, { text }]) => [job, text]))
   await explainDisk(launch.experimentsDir, () => saveLaunch(launch, texts, facts))
-  const submitted = await submitJobs({
-    launch,
-    scheduler,
-    earlier: [],
-    jobs: new Map(launch.jobs.map(({ name }) => [name, null])),
-    onSubmitted: (submission) => emit({ kind: 'submitted', submission }),
-  })
+  const submitted = await holdingLaunch(launch, () =>
+    submitJobs({
+      launch,
+      scheduler,
+      earlier: [],
+      jobs: new Map(launch.jobs.map(({ name }) => [name, null])),
+      onSubmitted: (submission) => emit({ kind: 'submitted', submission }),
+    }),
+  )
   return { dir: launchDir(launch.experimentsDir, launch.id), submitted }
 }

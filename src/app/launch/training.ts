@@ -244,9 +244,11 @@ function overridesOf(settings: Settings, jobType: JobType): TrainingValues {
 
 /** `--learning_rate 1e-5 --packing` and `learning_rate=1e-5` alike. */
 function pairsOf(words: readonly string[]): (readonly [string, string])[] {
+  const isTaken = (i: number) => i >= 0 && /^--[\w-]+$/.test(words[i] ?? '')
   return words.flatMap((word, i) => {
     const [, name = '', value] = /^(?:--)?([\w-]+)(?:=(.*))?$/s.exec(word) ?? []
-    if (!word.startsWith('--') && value === undefined) return []
+    // What follows a flag is its value, whatever it looks like.
+    if (!word.startsWith('--') && (value === undefined || isTaken(i - 1))) return []
     const next = words[i + 1]
     const taken = value ?? (next === undefined || next.startsWith('--') ? 'true' : next)
     return [[name.replaceAll('-', '_'), taken] as const]

@@ -1,6 +1,7 @@
 import { messageOf, UserError } from '../../core/errors.ts'
 import { jsonOrText } from '../../lib/parse-json.ts'
 import { oneLine } from '../../lib/visible.ts'
+import { parsePath, setAt } from '../job/assignments.ts'
 
 /**
  * Lays `path=value` settings over a recipe: `seed=3`, or `STAGE.OPTION=VALUE` for an option of a stage, by the stage's id.
@@ -45,18 +46,7 @@ function apply(document: unknown, path: string, value: unknown, setting: string)
   if (!stage)
     throw wrong(setting, `no stage is called ${JSON.stringify(head)}; there are ${stages.map(idOf).join(', ')}`)
   if (!isRecord(stage.with)) stage.with = {}
-  setDeep(stage.with as Record<string, unknown>, rest, value)
-}
-
-function setDeep(into: Record<string, unknown>, path: readonly string[], value: unknown): void {
-  const [head = '', ...rest] = path
-  if (rest.length === 0) {
-    into[head] = value
-    return
-  }
-  const inner = isRecord(into[head]) ? into[head] : {}
-  into[head] = inner
-  setDeep(inner, rest, value)
+  setAt(stage.with as Record<string, unknown>, parsePath(setting, rest.join('.')), value)
 }
 
 function idOf(stage: Record<string, unknown>): string {

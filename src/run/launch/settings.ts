@@ -133,7 +133,7 @@ function parseSetting(spec: SettingSpec, given: unknown, origin: string): unknow
 
 const expectations: Readonly<Record<SettingKind, string>> = {
   text: 'text',
-  whole: 'a whole number',
+  whole: 'a whole number below a billion',
   number: 'a number',
   switch: 'true or false',
   time: 'a time such as 12:00:00 or 2-00:00:00',
@@ -148,8 +148,11 @@ const parsers: Readonly<Record<SettingKind, (value: unknown) => unknown>> = {
       : typeof value === 'object'
         ? JSON.stringify(value)
         : undefined,
-  whole: (value) => (/^\d+$/.test(String(value)) ? Number(value) : undefined),
-  number: (value) => (String(value) !== '' && Number.isFinite(Number(value)) ? Number(value) : undefined),
+  whole: (value) => (/^\d{1,9}$/.test(String(value)) ? Number(value) : undefined),
+  number: (value) => {
+    const isNumeric = typeof value === 'number' || (typeof value === 'string' && value !== '')
+    return isNumeric && Number.isFinite(Number(value)) ? Number(value) : undefined
+  },
   switch: (value) =>
     value === true || /^(true|yes|on|1)$/i.test(String(value))
       ? true

@@ -19,9 +19,19 @@ export interface Handing {
   readonly onSubmitted?: (submission: Submission) => void
 }
 
+/** Runs work on a launch that only one process may do at a time: to decide what is missing, and to hand it over. */
+export async function holdingLaunch<T>({ experimentsDir, id }: Launch, work: () => Promise<T>): Promise<T> {
+  const release = await acquireOwner(launchDir(experimentsDir, id))
+  try {
+    return await work()
+  } finally {
+    await release()
+  }
+}
+
 /**
- * Hands jobs to the scheduler in order, after those that run here were run, each with its restarts, and writes every id down before the next. Only one process
- * does that for a launch at a time. When one is refused, those before it are taken back: `launch resume` hands all over again.
+ * Hands jobs to the scheduler in order, after those that run here were run, each with its restarts, and writes every id down before the next. The
+ * caller holds the launch. When one is refused, those before it are taken back: `launch resume` hands all over again.
  */
 export async function submitJobs({
   launch,
@@ -31,7 +41,6 @@ export async function submitJobs({
   onSubmitted,
 }: Handing): Promise<readonly Submission[]> {
   const dir = launchDir(launch.experimentsDir, launch.id)
-  const release = await acquireOwner(dir)
   const made: Submission[] = []
   try {
     for (const job of launch.jobs) {
@@ -53,8 +62,9 @@ export async function submitJobs({
           earlier: known,
         })
         const submission = { job: job.name, link, id, tasks }
-        await addSubmission(dir, submission, utcNow())
+        // Taken back too, if it cannot be written down.
         made.push(submission)
+        await addSubmission(dir, submission, utcNow())
         onSubmitted?.(submission)
       }
     }
@@ -63,8 +73,6 @@ export async function submitJobs({
     // A server without those it serves would run for nothing.
     await scheduler.cancel(made).catch(() => {})
     throw error
-  } finally {
-    await release()
   }
 }
 
