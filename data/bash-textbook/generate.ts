@@ -31,6 +31,8 @@ export default definePipeline({
     with: ({ options: { hiddenCases } }) => ({
       pipeline: 'bash-textbook',
       hiddenCases,
+      // Pages show tabs as blanks: who reads one cannot know which they were.
+      normalise: ['tabs'],
       instruction: '{{lead}}\n\n{{page}}',
     }),
   },

@@ -65,6 +65,15 @@ test('a command on a file that was shown, or on a text in a pipe, can be asked f
   )
 })
 
+test('a command is left where the page shows another way to its result', () => {
+  const known = { 'fruits.txt': 'pear\nfig\n' }
+  const lost = (text: string) => readCommands(`Text.\n\n${text}\n`, known).map(({ script }) => script)
+  expect(lost('# upside down\n$ tac fruits.txt\nfig\npear')).toEqual(['tac fruits.txt\n'])
+  expect(lost('# upside down, same as: tail -r fruits.txt\n$ tac fruits.txt\nfig\npear')).toEqual([])
+  expect(lost('$ tac fruits.txt\nfig\npear\n\n$ <fruits.txt tac\nfig\npear')).toEqual([])
+  expect(lost('$ tail -n1 fruits.txt\nfig\n\n$ echo fig\nfig')).toEqual(['tail -n1 fruits.txt\n'])
+})
+
 test.each([
   ['a file that no page shows', 'sort other.txt\na'],
   ['a program of another kind', 'curl fruits.txt\na'],

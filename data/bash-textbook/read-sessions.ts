@@ -70,10 +70,14 @@ export function readCommands(page: string, known: Readonly<Record<string, string
   const lines = page.split('\n')
   return sessions.flatMap((session) => {
     const input = inputOf(session.command, known)
-    // Said twice, the page tells what was lost.
-    const isTold = sessions.some(
-      (other) => other !== session && other.command.includes(input?.script ?? session.command),
-    )
+    // Said twice, or another way to the same result beside it: the page tells what was lost.
+    const isTold =
+      sessions.some(
+        (other) =>
+          other !== session &&
+          (other.command.includes(input?.script ?? session.command) ||
+            (session.printed.includes('\n') && other.printed === session.printed)),
+      ) || /^\s*# .*\bsame as:/i.test(lines[session.start - 1] ?? '')
     // "# wrong output" stands above a command that the page warns of.
     const isWrong = /^\s*# .*\b(?:wrong|incorrect)\b/i.test(lines[session.start - 1] ?? '')
     if (

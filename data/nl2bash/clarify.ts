@@ -54,7 +54,9 @@ function leavesKindOpen(words: string, call: FindCall): boolean {
   const isOnlyFiles = call.alternatives.every((tests) =>
     tests.some(({ name, value }) => name === 'type' && value === 'f'),
   )
-  return isOnlyFiles && !/\b(?:regular|normal)\b/i.test(words) && !testsOf(call).some(isNameTest)
+  // A name that is asked for rules folders out; one that is not wanted does not.
+  const isNamed = testsOf(call).some((test) => isNameTest(test) && !test.negated)
+  return isOnlyFiles && !/\b(?:regular|normal)\b/i.test(words) && !isNamed
 }
 
 const kinds: Readonly<Record<string, { readonly name: string; readonly words: RegExp }>> = {

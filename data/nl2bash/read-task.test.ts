@@ -52,6 +52,12 @@ test('a level too deep is one under every reading', () => {
   expect(depths).not.toContain(3)
 })
 
+test('a name that is not wanted says nothing of folders, so a sentence does', () => {
+  const { notes } = task('Find all files not ending in ".log" in src', "find src -type f -not -name '*.log'")
+  expect(notes).toEqual([expect.stringContaining('regular files')])
+  expect(task('Find all files ending in ".log" in src', "find src -type f -name '*.log'").notes).toEqual([])
+})
+
 test('a sentence settles what the request leaves open', () => {
   const files = task('Find all files bigger than 20k in the current directory tree', 'find . -size +20k')
   expect(files).toMatchObject({

@@ -100,6 +100,8 @@ test('where the order of lines means nothing, any order is right', { timeout: 60
 test.each<[Normaliser, string, string]>([
   ['line-ends', 'a b \t\r', 'a b'],
   ['blanks', '  a \t b', 'a b'],
+  ['tabs', 'a\tb\t\tc', 'a       b               c'],
+  ['tabs', '     1\tHi\n12345678\tx', '     1  Hi\n12345678        x'],
   ['colours', '\u001b[1;31mred\u001b[0m', 'red'],
   ['sizes', 'drwxr-xr-x 2 root root 4096 Jan 1 x', 'drwxr-xr-x 2 root root DIRSIZE Jan 1 x'],
   ['sizes', '4.0K\t./a/', 'DIRSIZE\t./a/'],
@@ -107,12 +109,12 @@ test.each<[Normaliser, string, string]>([
 ])('%s: %j', (name, text, plain) => {
   const { stdout, stderr } = spawnSync('sed', ['-e', normalisers[name]], { input: `${text}\n`, encoding: 'utf8' })
   expect(stderr).toBe('')
-  expect(stdout.replace('\n', '')).toBe(plain)
+  expect(stdout.replace(/\n$/, '')).toBe(plain)
 })
 
 test('varied inputs differ from the one shown, keep its first line, and are the same every time', () => {
   const shown = { files: { 'a.csv': 'name,n\nx,10\ny,25\nz,7\n' }, args: ['-n', '5', 'word'], stdin: '' }
-  const vary = () => varyCase(shown, makeRandom(1, 'a'), 4)
+  const vary = () => varyCase(shown, makeRandom(1, 'a'), { count: 4 })
   expect(vary()).toEqual(vary())
   expect(vary().length).toBe(4)
   for (const { files, args } of vary()) {
@@ -120,4 +122,23 @@ test('varied inputs differ from the one shown, keep its first line, and are the 
     expect({ files, args }).not.toEqual({ files: shown.files, args: shown.args })
     expect(args[0]).toBe('-n')
   }
+})
+
+test('sorted lines stay sorted and single for programs that expect them so', () => {
+  const shown = { files: { 'a.txt': 'ash\nbay\nelm\nfir\noak\n', 'b.txt': 'oak\nash\n' }, args: [], stdin: '' }
+  const varied = varyCase(shown, makeRandom(1, 'a'), { count: 5, keepsSorted: true })
+  expect(varied.length).toBe(5)
+  for (const { files } of varied) {
+    const lines = (files['a.txt'] ?? '').trimEnd().split('\n')
+    expect(lines).toEqual([...new Set(lines)].sort())
+  }
+  const free = varyCase(shown, makeRandom(1, 'a'), { count: 5 }).map(({ files }) => files['a.txt'] ?? '')
+  expect(free.some((text) => text.trimEnd() !== text.trimEnd().split('\n').sort().join('\n'))).toBe(true)
+})
+
+test('a text without a line end at its end gets none, and the few words of a short one change places', () => {
+  const shown = { files: {}, args: [], stdin: 'green tea leaves' }
+  const varied = varyCase(shown, makeRandom(1, 'a'), { count: 4 })
+  expect(varied.length).toBeGreaterThan(1)
+  for (const { stdin } of varied) expect(stdin.split(' ').sort()).toEqual(['green', 'leaves', 'tea'])
 })

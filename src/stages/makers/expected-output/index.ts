@@ -67,7 +67,8 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   const { interpreter, script, expected } = parsed.data
   const { files, args, stdin } = parsed.data
   const shown: Case = { files, args, stdin }
-  const hidden = varyCase(shown, makeRandom(seed, row.id), given.hiddenCases)
+  const keepsSorted = /(?:^|\|)\s*(?:comm|join)\s/m.test(script)
+  const hidden = varyCase(shown, makeRandom(seed, row.id), { count: given.hiddenCases, keepsSorted })
   if (hidden.length === 0) return dropped('expected an input that can be varied, found none')
   const asked = ask(given.instruction, row)
   if (typeof asked !== 'string') return asked

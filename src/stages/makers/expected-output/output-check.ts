@@ -6,6 +6,18 @@ export const normalisers = {
   'line-ends': 's/[[:space:]]*$//',
   /** Runs of blanks count as one, and those at the start of a line not at all. */
   blanks: String.raw`s/[[:space:]]\{1,\}/ /g; s/^ //`,
+  /** A tab is as many blanks as lead to the next stop of eight: what a page shows of it. */
+  tabs: String.raw`:tab
+s/\t/ \x01/
+:pad
+/\x01/{
+/^\([^\x01]\{8\}\)*\x01/!{
+s/\x01/ \x01/
+b pad
+}
+s/\x01//
+b tab
+}`,
   /** Colours and other orders to a terminal. */
   colours: String.raw`s/\x1b\[[0-9;]*[A-Za-z]//g`,
   /** What depends on the disk: the total line of ls -l, and sizes of directories in ls -l and du. */

@@ -7,16 +7,25 @@ export interface Case {
   readonly stdin: string
 }
 
+/** How inputs are varied. */
+export interface Varying {
+  readonly count: number
+  /** The program expects sorted lines, as join and comm do: texts whose lines are sorted stay so, without new repetitions. */
+  readonly keepsSorted?: boolean
+}
+
 /** Other inputs of the same shape as one that was shown: a script that only knows what was shown fails on them. */
-export function varyCase(shown: Case, random: Random, count: number): Case[] {
+export function varyCase(shown: Case, random: Random, { count, keepsSorted = false }: Varying): Case[] {
   const seen = new Set([JSON.stringify(shown)])
   const cases: Case[] = []
   for (let tries = 0; tries < count * 5 && cases.length < count; tries++) {
     const way = ways[tries % ways.length] ?? shuffled
-    const files = Object.fromEntries(
-      Object.entries(shown.files).map(([name, text]) => [name, varyText(text, way, random)]),
-    )
-    const varied = { files, args: varyArgs(shown.args, random), stdin: varyText(shown.stdin, way, random) }
+    const vary = (text: string) => {
+      const varied = varyText(text, way, random)
+      return keepsSorted && isSorted(text) ? sorted(varied, text) : varied
+    }
+    const files = Object.fromEntries(Object.entries(shown.files).map(([name, text]) => [name, vary(text)]))
+    const varied = { files, args: varyArgs(shown.args, random), stdin: vary(shown.stdin) }
     const key = JSON.stringify(varied)
     if (!seen.has(key)) cases.push(varied)
     seen.add(key)
@@ -35,12 +44,37 @@ const more: Way = (records, random) => [
 const changed: Way = (records, random) => random.shuffle(records.map((record) => otherNumbers(record, random)))
 const ways = [shuffled, more, fewer, changed]
 
-/** The first line or paragraph stays: it may say what the others mean. */
+/** The first line or paragraph stays: it may say what the others mean. A text without a line end at its end gets none. */
 function varyText(text: string, way: Way, random: Random): string {
   if (text.trim() === '') return text
+  const end = text.endsWith('\n') ? '\n' : ''
+  if (isFewWords(text) && way !== more) return `${otherWords(text.trimEnd(), random)}${end}`
   const between = /\n[ \t]*\n/.test(text.trim()) ? '\n\n' : '\n'
   const [first = '', ...rest] = text.trimEnd().split(between === '\n' ? /\n/ : /\n[ \t]*\n+/)
-  return `${[first, ...(rest.length === 0 ? [] : way(rest, random))].join(between)}\n`
+  return `${[first, ...(rest.length === 0 ? [] : way(rest, random))].join(between)}${end}`
+}
+
+/** One or two lines of plain words. There is little else to vary, and no columns that have to stay what they are. */
+function isFewWords(text: string): boolean {
+  return /^[A-Za-z]+(?: [A-Za-z]+)+(?:\n[A-Za-z]+(?: [A-Za-z]+)*)?\n?$/.test(text)
+}
+
+function otherWords(text: string, random: Random): string {
+  const words = random.shuffle(text.split(/\s/))
+  return text.replace(/[A-Za-z]+/g, () => words.pop() ?? '')
+}
+
+function isSorted(text: string): boolean {
+  const lines = text.trimEnd().split('\n')
+  return lines.length > 2 && lines.every((line, i) => i === 0 || (lines[i - 1] ?? '') <= line)
+}
+
+/** The lines in order; each once where `like` repeats none. */
+function sorted(text: string, like: string): string {
+  const shown = like.trimEnd().split('\n')
+  const lines = text.trimEnd().split('\n')
+  const kept = new Set(shown).size === shown.length ? [...new Set(lines)] : lines
+  return `${kept.sort().join('\n')}${text.endsWith('\n') ? '\n' : ''}`
 }
 
 /** Whole numbers become others of as many digits; what looks like part of a name, a date or an address stays. */
