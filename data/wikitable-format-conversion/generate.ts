@@ -2,6 +2,7 @@ import { type Dropped, definePipeline, type NewDraft, type Random, z } from 'ot-
 import { checkPy, testScript } from './check.ts'
 import { type FormatName, formatNames, formats } from './formats.ts'
 import { checkAnswerPy, questionTest } from './question-check.ts'
+import { supported } from './support.ts'
 
 const row = z.object({
   question: z.string().optional(),
@@ -82,17 +83,22 @@ function conversion(name: string, table: Table, asked: Formats, random: Random):
 
 /** A question about the table, with an answer that people wrote. */
 function asking(id: string, table: Table, question = '', answers: readonly string[] = []): NewDraft | Dropped {
-  const wanted = answers.map(plain).filter((answer) => answer !== '')
-  if (question.trim() === '' || wanted.length === 0)
+  const given = answers.map(plain).filter((answer) => answer !== '')
+  if (question.trim() === '' || given.length === 0)
     return { drop: 'no-question', detail: 'expected a question and its answers', id }
   // "Which lake is the largest, and its location" has two answers.
-  if (wanted.length === 1 && /\band (?:its?|their|his|her)\b/i.test(question))
+  if (given.length === 1 && /\band (?:its?|their|his|her)\b/i.test(question))
     return { drop: 'odd-answer', detail: 'expected two values, found one', id }
   if (asksForAny.test(question))
     return { drop: 'several-answers', detail: 'expected a question with one answer: it asks for any of them', id }
   const named = plain(question).toLowerCase()
-  if (wanted.every((answer) => /^(?:yes|no|true|false)$/i.test(answer) || named.includes(answer.toLowerCase())))
-    return { drop: 'guessable', detail: `the answer is ${wanted[0]}, one of few`, id }
+  if (given.every((answer) => /^(?:yes|no|true|false)$/i.test(answer) || named.includes(answer.toLowerCase())))
+    return { drop: 'guessable', detail: `the answer is ${given[0]}, one of few`, id }
+  if (countsToToday.test(question))
+    return { drop: 'depends-on-today', detail: 'expected an answer that does not change: it counts up to today', id }
+  const wanted = given.map((answer) => supported(answer, table)).filter((answer) => answer !== null)
+  if (wanted.length < given.length)
+    return { drop: 'unsupported-answer', detail: 'expected an answer that a cell or a calculation gives', id }
   if (wanted.some((answer) => answer.length > 200 || answer.includes('\n')))
     return { drop: 'odd-answer', detail: 'expected short values', id }
   return {
@@ -114,6 +120,9 @@ Write the answer to \`/app/answer.txt\`: each value on a line of its own, in any
     lineage: { strategy: 'table-question' },
   }
 }
+
+/** "How long has the church been in use?", told by the day on which someone answered. */
+const countsToToday = /\bhow (?:long|many years) (?:has|have)\b.*\b(?:been|since)\b/i
 
 /** "Name a player with fewer than 13 innings": the table has several, and the answer is one of them. */
 const asksForAny =

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { needs } from '../../test/needs.ts'
 import pipeline from './generate.ts'
 import { checkAnswerPy } from './question-check.ts'
+import { supported } from './support.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'answers-'))
 writeFileSync(join(dir, 'check.py'), checkAnswerPy)
@@ -30,15 +31,19 @@ test('values count, in any order and however they are written', needs('python3')
   expect(isRight(['Bergen'], 'Bergen\nLund')).toBe(false)
   expect(isRight(['a', 'a'], 'a')).toBe(false)
   expect(isRight(['3'], '')).toBe(false)
+  expect(isRight(['8'], '8 years')).toBe(true)
+  expect(isRight(['8'], '18 years')).toBe(false)
+  expect(isRight(['8'], '8 or 9 years')).toBe(false)
 })
 
 test.each([
   ['name a player with fewer than 13 innings.', 'several-answers'],
-  ['other than Lund, name another city.', 'several-answers'],
+  ['other than Bergen, name another city.', 'several-answers'],
   ['what is one city with over 10 visitors?', 'several-answers'],
   ['Bergen is in the same country as...?', 'several-answers'],
   ['what is the name of a city in the north?', null],
   ['lee was one of two swimmers. who was the second?', null],
+  ['how long has the church of Bergen been in use?', 'depends-on-today'],
   ['Bergen had the same number of visitors as which city?', null],
 ])('a question that asks for any of several is left out: %s', async (question, drop) => {
   if (typeof pipeline.make !== 'function') throw new Error('expected a function')
@@ -46,11 +51,32 @@ test.each([
     ['Bergen', '7'],
     ['Lund', '9'],
   ]
-  const fields = { question, answers: ['Oslo'], table: { header: ['City', 'Visitors'], rows, name: 't' } }
+  const fields = { question, answers: ['Lund'], table: { header: ['City', 'Visitors'], rows, name: 't' } }
   const made = await pipeline.make({ id: '1', source: 's', fields }, {
     options: { ask: 'question', maxRows: 9 },
   } as never)
   expect(made).toEqual([
     drop === null ? expect.objectContaining({ files: expect.anything() }) : expect.objectContaining({ drop }),
   ])
+})
+
+test.each([
+  ['Lund', 'Lund'],
+  ['lund', 'lund'],
+  ['Sweden', null],
+  ['2', '2'],
+  ['2 cities', '2'],
+  ['16', '16'],
+  ['2 more', '2'],
+  ['7,5', '7,5'],
+  ['412', null],
+  ['412 visitors', null],
+  ['20.6 km (12.8 mi)', '20.6 km (12.8 mi)'],
+])('an answer counts where a cell or a calculation gives it, without a unit that nobody asks for: %s', (answer, as) => {
+  const rows = [
+    ['Bergen', '7,5'],
+    ['Lund', '9', '20.6 km (12.8 mi)'],
+    ['Turku', '7'],
+  ]
+  expect(supported(answer, { header: ['City', 'Visitors', 'Way'], rows })).toBe(as)
 })

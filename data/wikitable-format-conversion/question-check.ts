@@ -28,7 +28,8 @@ def plain(text):
 
 def number(text):
     try:
-        return float(re.sub(r"(?<=\d),(?=\d{3}\b)", "", text).lstrip("$").rstrip("%"))
+        plainly = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
+        return float(re.sub(r"^([$]?-?[\d.]+%?)( [a-z]+){0,2}$", r"\1", plainly).lstrip("$").rstrip("%"))
     except ValueError:
         return None
 

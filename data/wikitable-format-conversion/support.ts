@@ -1,0 +1,54 @@
+/** A table as the question is asked about it. */
+export interface AskedTable {
+  readonly header: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+/**
+ * An answer as someone who follows the instruction would write it, or null when neither a cell nor a simple calculation gives it.
+ * Annotators added units ("8 years") and wrote names in their own words ("Brazil" for `BRA`).
+ */
+export function supported(answer: string, { header, rows }: AskedTable): string | null {
+  const text = [header, ...rows].flat().map(folded).join(' | ')
+  if (text.includes(folded(answer))) return answer
+  const [, digits] = /^([$]?-?\d[\d,]*(?:\.\d+)?%?)(?: [a-z]+){0,2}$/i.exec(answer) ?? []
+  if (digits === undefined) return null
+  const value = numbersIn(digits)[0] ?? Number.NaN
+  const isCount = Number.isInteger(value) && value >= 0 && value <= Math.max(rows.length, header.length)
+  const columns = header.map((_, i) => rows.map((cells) => cells[i] ?? ''))
+  return isCount || [...columns, ...rows].some((cells) => isComputed(value, cells.flatMap(numbersIn).slice(0, 300)))
+    ? digits
+    : null
+}
+
+/** Whether a number is one of these, their sum or mean, or the sum or difference of two. */
+function isComputed(value: number, numbers: readonly number[]): boolean {
+  const known = new Set(numbers.map(rounded))
+  const sum = numbers.reduce((total, each) => total + each, 0)
+  const mean = numbers.length === 0 ? Number.NaN : sum / numbers.length
+  return (
+    known.has(rounded(value)) ||
+    Math.abs(sum - value) < 0.01 ||
+    Math.abs(mean - value) < 0.01 + 0.05 * Math.abs(value) ||
+    numbers.some((each) => [each + value, value - each, each - value].some((other) => known.has(rounded(other))))
+  )
+}
+
+const rounded = (value: number) => Math.round(value * 10_000) / 10_000
+
+function numbersIn(text: string): number[] {
+  return [...text.matchAll(/(?<![\d.])-?\d[\d,]*(?:\.\d+)?/g)].map(([digits]) => Number(digits.replaceAll(',', '')))
+}
+
+/** Without case, accents and kinds of quotes and dashes. */
+function folded(text: string): string {
+  return text
+    .normalize('NFKD')
+    .replace(/\p{Mn}/gu, '')
+    .replace(/[‘’´]/g, "'")
+    .replace(/[“”]/g, '"')
+    .replace(/[\u2010-\u2015\u2212]/g, '-')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .toLowerCase()
+}
