@@ -54,3 +54,13 @@ test('throws what its work throws, where it is read and where it is awaited', as
   expect(seen).toEqual([1])
   await expect(run).rejects.toThrow('broken')
 })
+
+test('a reader that comes late gets very many events', async () => {
+  const run = new Running<number, null>(async (emit) => {
+    for (let n = 0; n < 200_000; n++) emit(n)
+    return null
+  })
+  let seen = 0
+  for await (const n of run) if (n === seen) seen++
+  expect(seen).toBe(200_000)
+})

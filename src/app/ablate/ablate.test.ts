@@ -83,6 +83,8 @@ describe('the file of an ablation', () => {
       /\{sed\} is not known/,
       /did you mean \{seed\}\?/,
     ],
+    ['a seed that stands there twice', { seeds: [1, 1] }, /seeds: .*expected each value once/, /ablations\.md/],
+    ['a value of a factor twice', { factors: { size: [1, '1'] } }, /factors\.size: .*each value once/, /ablations\.md/],
     [
       'seeds that change nothing',
       { outcome: { commands: [['x', '{size}']] } },

@@ -56,7 +56,13 @@ export async function readOutcomes(paths: readonly string[]): Promise<CellResult
   const all = await Promise.all(paths.map(readOutcome))
   const [only] = all
   if (only && all.length === 1) return only
-  const named = all.map((result, i) => ({ result, name: basename(paths[i] ?? '').replace(/\.json$/, '') }))
+  const names = paths.map((path) => basename(path).replace(/\.json$/, ''))
+  const named = all.map((result, i) => {
+    const name = names[i] ?? ''
+    // Of files in several folders that are called the same, the later ones are counted.
+    const nth = names.slice(0, i + 1).filter((each) => each === name).length
+    return { result, name: nth === 1 ? name : `${name}#${nth}` }
+  })
   const prefixed = <T>(entries: Iterable<readonly [string, T]>, name: string) =>
     [...entries].map(([key, value]) => [`${name}/${key}`, value] as const)
   return {

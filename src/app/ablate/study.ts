@@ -80,6 +80,11 @@ const search = z.strictObject({
   budget: z.number().positive(),
 })
 
+/** A value that stands there twice would make copies of one result look like several. */
+function once<T extends z.ZodType<readonly unknown[]>>(list: T): T {
+  return list.refine((values) => new Set(values.map(String)).size === values.length, 'expected each value once') as T
+}
+
 const schema = z.strictObject({
   schema: z.literal('ablation/1'),
   name,
@@ -92,8 +97,8 @@ const schema = z.strictObject({
   baseline: name.optional(),
   variants: z.record(name, change).default({}),
   grid: z.record(text, z.array(value).min(1)).default({}),
-  factors: z.record(name, z.array(value).min(1)).default({}),
-  seeds: z.union([z.int().positive().max(100), z.array(z.int().nonnegative()).min(1)]).optional(),
+  factors: z.record(name, once(z.array(value).min(1))).default({}),
+  seeds: z.union([z.int().positive().max(100), once(z.array(z.int().nonnegative()).min(1))]).optional(),
   seedsOf: z.enum(['recipe', 'outcome', 'both']).optional(),
   outcome,
   power: z.strictObject(design).default({}),

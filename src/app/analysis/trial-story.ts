@@ -52,26 +52,25 @@ export function readStory({ job, record, files }: TrialWithFiles): TrialStory {
 }
 
 function turnsOf(steps: readonly TraceStep[]): StoryTurn[] {
-  const turns: StoryTurn[] = []
+  const turns: (Omit<StoryTurn, 'seen'> & { readonly seen: string[] })[] = []
   for (const step of steps) {
     // What was handed over from an earlier context was counted there.
     if (step.is_copied_context) continue
     const observed = (step.observation?.results ?? []).map(({ content }) => textOf(content))
     if (step.source !== 'agent') {
-      const last = turns.at(-1)
-      if (last) turns[turns.length - 1] = { ...last, seen: [last.seen, textOf(step.message), ...observed].join('\n') }
+      turns.at(-1)?.seen.push(textOf(step.message), ...observed)
       continue
     }
     turns.push({
       said: textOf(step.message),
       thought: step.reasoning_content ?? '',
       calls: shellCalls(step),
-      seen: observed.join('\n'),
+      seen: [observed.join('\n')],
       promptTokens: step.metrics?.prompt_tokens ?? null,
       completionTokens: step.metrics?.completion_tokens ?? null,
     })
   }
-  return turns
+  return turns.map((turn) => ({ ...turn, seen: turn.seen.join('\n') }))
 }
 
 const utf8 = new TextDecoder('utf-8')

@@ -101,7 +101,7 @@ function fromPilots(pilots: readonly RunScore[]): Parts {
     throw new UserError(`${first.name}: expected at least two scored tasks, got ${rewards.size}`, 'name a larger pilot')
   const correlation = second === undefined ? null : pilotCorrelation(rewards, rewardsOf(second))
   const from = `pilot ${first.name}`
-  const most = Math.max(...first.tasks.map(({ trials }) => trials))
+  const most = first.tasks.reduce((highest, { trials }) => Math.max(highest, trials), 0)
   return {
     rate: [pilot.rate, from],
     tasks: [first.tasks.length, from],

@@ -19,7 +19,7 @@ export function parseShare(text: string): { index: number; of: number } {
 export function wholeNumber(least: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
-    if (!/^\d+$/.test(text) || value < least)
+    if (!/^\d+$/.test(text) || value < least || !Number.isSafeInteger(value))
       throw new InvalidArgumentError(`expected a whole number of at least ${least}, got ${JSON.stringify(text)}`)
     return value
   }

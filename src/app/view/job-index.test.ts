@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { addRecords, makeJob, trialOf } from '../../../test/registry/jobs.ts'
+import { openTrialStore } from '../../store/open-store.ts'
 import { JobIndex } from './job-index.ts'
 
 test('what is made of the trials is made once, and again when there are more', async () => {
@@ -30,4 +31,21 @@ test('what is made of the trials is made once, and again when there are more', a
   expect(index.names()).toEqual(index.names().toSorted())
   expect(index.search('gamma')).toHaveLength(1)
   expect(index.tasks().find(({ task }) => task === 'org/gamma')?.group).toBe(index.tasks()[1]?.group)
+})
+
+test('a trial of a packed job that was run again counts once', async () => {
+  const failed = trialOf({ task: 'alpha', state: 'failed' })
+  const records = [failed, trialOf({ task: 'beta', reward: 1 })]
+  const dir = await makeJob(join(await makeTempDir(), 'job'), { id: 'job', records, layout: 'packed' })
+  const seen = new JobIndex({ dir, layout: 'packed' })
+  await seen.refresh(10_000)
+  const store = await openTrialStore(dir, 'packed')
+  await store.retract(failed.name)
+  await store.close()
+  await addRecords(dir, [trialOf({ task: 'alpha', reward: 1 })], 'packed')
+  for (const index of [seen, new JobIndex({ dir, layout: 'packed' })]) {
+    await index.refresh(10_000)
+    expect(index.groups()).toMatchObject([{ trials: 2, scored: 2, failed: 0 }])
+    expect(index.names()).toHaveLength(2)
+  }
 })

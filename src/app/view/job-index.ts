@@ -18,7 +18,7 @@ export class JobIndex {
   running: readonly ViewTrialRow[] = []
   /** Grows with every change, so that what is derived from the rows can be cached. */
   version = 0
-  private readonly follower: RecordFollower
+  private follower: RecordFollower
   /** The group of most trials, and the groups of the others. */
   private firstGroup: string | null = null
   private readonly groupKeys = new Map<string, string>()
@@ -32,7 +32,7 @@ export class JobIndex {
   })
   private readonly made = new Map<string, { readonly version: number; readonly value: unknown }>()
 
-  constructor(job: Pick<JobDir, 'dir' | 'layout'>) {
+  constructor(private readonly job: Pick<JobDir, 'dir' | 'layout'>) {
     this.follower = followRecords(job.dir, job.layout)
   }
 
@@ -136,12 +136,14 @@ export class JobIndex {
   }
 
   private async read(): Promise<void> {
-    let forgotten = false
+    const replaced = new Set<string>()
     for await (const news of this.follower.next()) {
-      if (news.kind === 'forget') forgotten = this.rows.delete(news.trial) || forgotten
+      const name = news.kind === 'forget' ? news.trial : news.record.name
+      if (news.kind === 'forget' || this.rows.has(name)) replaced.add(name)
+      if (news.kind === 'forget') this.rows.delete(name)
       else this.add(news.record)
     }
-    if (forgotten) this.version++
+    if (replaced.size > 0) await this.countAgain(replaced)
     if (!this.complete && this.rows.size > manyRows) await this.prepare()
     this.complete = true
     this.running = await Promise.all(
@@ -153,6 +155,22 @@ export class JobIndex {
           return runningRowOf(name, (stats?.birthtime ?? new Date()).toISOString())
         }),
     )
+  }
+
+  /** Sums know no way back: where records were taken back or replaced, all that count now are read once more. */
+  private async countAgain(replaced: ReadonlySet<string>): Promise<void> {
+    this.tallies = new Map()
+    this.rows.clear()
+    this.groupKeys.clear()
+    this.follower = followRecords(this.job.dir, this.job.layout)
+    const latest = new Map<string, TrialRecord>()
+    for await (const news of this.follower.next()) {
+      if (news.kind === 'forget') latest.delete(news.trial)
+      else if (replaced.has(news.record.name)) latest.set(news.record.name, news.record)
+      else this.add(news.record)
+    }
+    for (const record of latest.values()) this.add(record)
+    this.version++
   }
 
   /** Makes what the first questions need before the job counts as read, each in a turn of its own, so that others are answered meanwhile. */

@@ -11,13 +11,13 @@ const deepest = 12
 /** The plain files below a directory, without following links. */
 export async function listFiles(dir: string): Promise<{ files: ViewFile[]; cut: boolean }> {
   const files: ViewFile[] = []
-  const waiting: [path: string, depth: number][] = [['', 0]]
-  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-    const [path, depth] = next
+  const folders: [path: string, depth: number][] = [['', 0]]
+  for (const [path, depth] of folders) {
     for (const entry of await entriesOf(join(dir, path))) {
       const inner = posix.join(path, entry.name)
-      if (files.length >= mostFiles) return { files, cut: true }
-      if (entry.isDirectory() && depth < deepest) waiting.push([inner, depth + 1])
+      // Empty folders may be any number, too.
+      if (files.length >= mostFiles || folders.length > mostFiles) return { files, cut: true }
+      if (entry.isDirectory() && depth < deepest) folders.push([inner, depth + 1])
       if (entry.isFile())
         files.push({ path: inner, bytes: (await lstat(join(dir, inner)).catch(() => null))?.size ?? 0 })
     }

@@ -31,8 +31,10 @@ export class SiteDir {
         'name a new folder',
       )
     const partial = `${out}.partial`
-    if ((await kindAt(partial)) !== 'none' && !(await isExport(partial)))
-      throw new UserError(`${partial}: expected nothing there, got something else`, 'move it away')
+    // Both are removed without a question.
+    for (const beside of [partial, `${out}.old`])
+      if ((await kindAt(beside)) !== 'none' && !(await isExport(beside)))
+        throw new UserError(`${beside}: expected nothing there, got something else`, 'move it away')
     await rm(partial, { recursive: true, force: true })
     const site = new SiteDir(out, partial)
     await site.write(markName, `${JSON.stringify({ schema })}\n`)
