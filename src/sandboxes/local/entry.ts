@@ -16,7 +16,7 @@ import { enterUser } from './holder.ts'
 import { enterOwnIds, type OwnIds } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
 import { type StartedProcess, startProcess } from './starter.ts'
-import { mostText, NoTerminalError } from './starter-script.ts'
+import { mostText, NoTerminalError } from './starter-request.ts'
 
 /** A program of the host that ends up as a command inside. */
 export interface Entry {

@@ -4,7 +4,6 @@ import { join, relative } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import { draftOf, removeDraft } from '../../lib/drafts.ts'
 import { startProcess } from './starter.ts'
-import { systemCalls } from './starter-script.ts'
 
 /**
  * Users of root's sandboxes with ids of their own: user 0 inside is an ordinary user outside, without rights over the host's files.
@@ -58,8 +57,6 @@ export function enterOwnIds({ usernsPid }: OwnIds): string[] {
   return [`--user=/proc/${usernsPid}/ns/user`]
 }
 
-export const supportsOwnIds = systemCalls() !== null
-
 /** Tries it where sandboxes will lie, over the host's own programs: file systems differ in what they allow. */
 export async function tryOwnIds(ids: OwnIds, home: string): Promise<boolean> {
   const dir = draftOf(join(home, 'bases', 'own-ids'))
@@ -77,7 +74,7 @@ export async function tryOwnIds(ids: OwnIds, home: string): Promise<boolean> {
     const [code] = await once(process, 'exit')
     return code === 0
   } catch (error) {
-    // A perl that cannot do its part; that a process could not even be started is another matter.
+    // A starter that is not there or cannot do its part; that this machine has no room for a process is another matter.
     if (error instanceof BoundaryError) return false
     throw error
   } finally {

@@ -4,7 +4,7 @@ import { messageOf, UserError } from '../../core/errors.ts'
 import { findProgram, systemPath } from '../../lib/programs.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { hasSubordinateIds, userName } from '../namespaces/as-root-inside.ts'
-import { firstOwnId, idCount, type OwnIds, supportsOwnIds, tryOwnIds } from './own-ids.ts'
+import { firstOwnId, idCount, type OwnIds, tryOwnIds } from './own-ids.ts'
 
 /**
  * How this process may build sandboxes. Root mounts as root and puts programs into a user namespace without power over the host,
@@ -86,9 +86,8 @@ async function asRoot(home: string | null): Promise<Privileges> {
   }
 }
 
-/** Null where this machine cannot: an old kernel, a file system without id-mapped mounts, a container with few ids. */
+/** Null where this machine cannot: no starter for it, an old kernel, a file system without id-mapped mounts, a container with few ids. */
 async function findOwnIds(home: string): Promise<OwnIds | null> {
-  if (!supportsOwnIds || findProgram('perl') === null) return null
   const first = firstOwnId()
   const usernsPid = await holdUserNamespace(first).catch(() => null)
   if (usernsPid === null) return null

@@ -101,14 +101,14 @@ describe.skipIf(ownIds === null)('a command that the starter lets in', needs('bw
     const spy = `my $met = 0;
       while (!-e '/tmp/stop') {
         for my $dir (grep { $_ ne '/proc/1' } glob '/proc/[0-9]*') {
-          next unless name($dir) =~ /^(sandbox\\0*$|perl\\0-e\\0\\s*use strict)/;
+          next unless name($dir) =~ /^(sandbox|starter)\\0*$/;
           if (!$met++) { open(my $file, '>', '/tmp/met') }
           my @seen = (grep { defined } map { readlink "$dir/$_" } qw(root cwd exe));
           for (qw(environ maps mem)) { push @seen, $_ if open(my $file, '<', "$dir/$_") }
           push @seen, 'fd' if opendir(my $list, "$dir/fd");
-          push @seen, 'signal' if kill 0, $dir =~ /(\\d+)/ and name($dir) =~ /^perl/;
+          push @seen, 'signal' if kill 0, $dir =~ /(\\d+)/ and name($dir) =~ /^starter/;
           # It may have become the command meanwhile.
-          print "@seen\\n" if @seen && name($dir) =~ /^(sandbox|perl)/;
+          print "@seen\\n" if @seen && name($dir) =~ /^(sandbox|starter)/;
           if (open(my $file, '<', "$dir/net/dev")) { for (<$file>) { print "network $_" if /:/ && !/^\\s*lo:/ } }
           if (open(my $file, '<', "$dir/mountinfo")) { for (<$file>) { print "mount $_" if (split / /)[4] =~ m{^/(sys|run)(/|$)} } }
         }

@@ -22,12 +22,12 @@ import { openPty, openPtyOf } from '../namespaces/pty.ts'
 import { collect } from '../namespaces/run-to-end.ts'
 import { openTerminalBy } from './entry.ts'
 import { removeByStarter, startProcess } from './starter.ts'
-import { NoTerminalError, type StartRequest } from './starter-script.ts'
+import { NoTerminalError, type StartRequest } from './starter-request.ts'
 
 const first = 0x7000_0000
 let usernsPid = 0
 
-describe.skipIf(process.getuid?.() !== 0)('the starter', needs('perl', 'unshare'), () => {
+describe.skipIf(process.getuid?.() !== 0)('the starter', needs('unshare'), () => {
   beforeAll(async () => {
     const child = spawn('unshare', ['--user', 'sh', '-c', 'echo ready; exec sleep 1000'], {
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -168,7 +168,7 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('perl', 'unshare'
     const trees = Array.from({ length: 20 }, (_, i) => join(dir, String(i)))
     for (const tree of trees) mkdirSync(join(tree, 'a/b'), { recursive: true })
     expect(await Promise.all(trees.map(removeByStarter))).toEqual(trees.map(() => true))
-    const starters = spawnSync('pgrep', ['-P', String(process.pid), 'perl'], { encoding: 'utf8' }).stdout.trim()
+    const starters = spawnSync('pgrep', ['-P', String(process.pid), 'starter'], { encoding: 'utf8' }).stdout.trim()
     const removers = spawnSync('pgrep', ['-P', starters.split('\n').join(',')], { encoding: 'utf8' }).stdout.trim()
     expect(removers).not.toBe('')
     for (const pid of removers.split('\n')) process.kill(Number(pid), 'SIGKILL')

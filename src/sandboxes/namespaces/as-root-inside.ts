@@ -68,7 +68,7 @@ const closeOnExec = 0o2000000
  * Open files that this process inherited and that every program it starts would inherit.
  * Node closes the low ones by itself; the rest must not reach a sandbox.
  */
-export function inheritedDescriptors(): number[] {
+function inheritedDescriptors(): number[] {
   const numbers = readdirSync('/proc/self/fd').map(Number)
   return numbers.filter((fd) => fd > 9 && isInherited(fd))
 }

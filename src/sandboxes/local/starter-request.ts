@@ -1,0 +1,73 @@
+import { BoundaryError } from '../../core/errors.ts'
+
+/** A sandbox that a command gets into without another program: starter/inside.c says how. */
+interface Inside {
+  /** The file of its namespace of processes. */
+  readonly pidns: string
+  /** A filter of calls, as the kernel takes it. */
+  readonly seccompFile: string
+  /** The capabilities that stay, a bit for each. */
+  readonly capabilities: number
+  readonly cwd: string
+  /** Where the root is mounted. */
+  readonly merged: string
+  /** Mounted inside, in order: kind (`rw`, `ro`, or `hide` for an empty directory), place and source of each. */
+  readonly plan: readonly string[]
+}
+
+/** A program to start in namespaces, as root of the user namespace of all sandboxes. */
+export interface StartRequest {
+  readonly ids: { readonly usernsPid: number; readonly first: number }
+  /** Mounted first, in a new mount namespace. */
+  readonly mounts?: { readonly home: string; readonly plan: readonly string[] } | undefined
+  /** Files of namespaces to enter. */
+  readonly namespaces?: readonly string[]
+  /** The process joins control groups by writing into these. */
+  readonly joinFiles?: readonly string[]
+  /** What is open for reading, by number. */
+  readonly files?: readonly (readonly [number: number, path: string])[]
+  /** The same for words that are in no file, each ended by a NUL; at most `mostText` bytes of them. */
+  readonly text?: readonly [number: number, words: readonly string[]] | undefined
+  readonly env?: Readonly<Record<string, string>>
+  readonly argv: readonly string[]
+  /** How it gets into a sandbox by itself; the variables are then all that it has. */
+  readonly inside?: Inside | undefined
+  /** Which of 1, 2 and 3 are read; the first two are /dev/null otherwise. The third is a short report, read when the program has ended. */
+  readonly streams: readonly number[]
+  /** A terminal is its first three instead: the near end is open in this process under `fd`. */
+  readonly terminal?: { readonly fd: number; readonly cols: number; readonly rows: number }
+  /** Of each stream one byte more than these arrives, and no more. */
+  readonly limitBytes: number
+}
+
+/** The starter may not take a terminal over from this process, as on machines where no process may look into another. */
+export class NoTerminalError extends Error {
+  override readonly name = 'NoTerminalError'
+}
+
+/** What a pipe takes without a reader. */
+export const mostText = 60_000
+
+/** A request as starter/requests.c takes it: four words, and then each list after its length. */
+export function requestWords(request: StartRequest): string[] {
+  const { ids, mounts, inside, terminal } = request
+  const lists = [
+    mounts?.plan ?? [],
+    request.streams,
+    request.joinFiles ?? [],
+    request.namespaces ?? [],
+    request.files?.flat() ?? [],
+    request.text?.flat() ?? [],
+    Object.entries(request.env ?? {}).map(([name, value]) => `${name}=${value}`),
+    request.argv,
+    inside ? [inside.pidns, inside.seccompFile, inside.capabilities, inside.cwd, inside.merged, ...inside.plan] : [],
+    terminal ? [terminal.fd, terminal.cols, terminal.rows] : [],
+  ]
+  const words = [
+    ...[mounts?.home ?? '', ids.first, `/proc/${ids.usernsPid}/ns/user`, request.limitBytes],
+    ...lists.flatMap((list) => [list.length, ...list]),
+  ].map(String)
+  if (words.some((word) => word.includes('\0')))
+    throw new BoundaryError('task', 'a command holds a NUL character', { retryable: false })
+  return words
+}
