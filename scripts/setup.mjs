@@ -17,6 +17,8 @@ const parts = {
     pasta: 'passt',
   },
   git: { git: 'git' },
+  // Rebuilds the program that starts sandboxes; a test compares it with the one in the package.
+  compiler: { gcc: 'build-essential' },
   // Container engines, which tests start themselves.
   containers: { podman: 'podman', dockerd: 'docker.io', runc: 'runc' },
   // Starts the containers of tasks that have several.

@@ -2,7 +2,15 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { buildStarter, hashName, hashOfSources, kinds, nameOf, prebuilt, whyNotBuilt } from '../scripts/build-starter.mjs'
+import {
+  buildStarter,
+  hashName,
+  hashOfSources,
+  kinds,
+  nameOf,
+  prebuilt,
+  whyNotBuilt,
+} from '../scripts/build-starter.mjs'
 
 const dir = mkdtempSync(join(tmpdir(), 'ot-built-'))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))

@@ -1,4 +1,9 @@
+import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
+import { packageRoot } from '../../lib/package-root.ts'
+
+/** The program that takes requests. It comes with this package for x64 and arm64; its source is beside it. */
+export const starterProgram = join(packageRoot, 'src/sandboxes/local/starter/prebuilt', `starter-${process.arch}`)
 
 /** A sandbox that a command gets into without another program: starter/inside.c says how. */
 interface Inside {

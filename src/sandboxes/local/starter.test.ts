@@ -22,7 +22,7 @@ import { openPty, openPtyOf } from '../namespaces/pty.ts'
 import { collect } from '../namespaces/run-to-end.ts'
 import { openTerminalBy } from './entry.ts'
 import { removeByStarter, startProcess } from './starter.ts'
-import { NoTerminalError, type StartRequest } from './starter-request.ts'
+import { NoTerminalError, type StartRequest, starterProgram } from './starter-request.ts'
 
 const first = 0x7000_0000
 let usernsPid = 0
@@ -141,6 +141,36 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('unshare'), () =>
     })
     expect([tried, await opened.exited]).toEqual([[true, false], 0])
     closeSync(fd)
+  })
+
+  test('refuses a malformed request, and goes on', async () => {
+    const started = spawn(starterProgram, [], { argv0: 'starter', stdio: 'pipe', env: {} })
+    const said = collect(started.stdout, 10_000)
+    const send = (...words: (string | number)[]) => {
+      const body = Buffer.from(words.map((word) => `${word}\0`).join(''))
+      started.stdin.write(Buffer.concat([Buffer.from([0, 0, 0, body.length]), body]))
+    }
+    const lists = (plan: number, ...streams: number[]) => [
+      plan,
+      streams.length,
+      ...streams,
+      ...[0, 0, 0, 0, 0, 0, 0, 0],
+    ]
+    send(1, 'start')
+    send(2, 'start', '', 0, '/', 0, ...lists(1))
+    send(3, 'start', '', 0, '/', 0, ...lists(4_294_967_296))
+    send(4, 'start', '', 0, '/', 0, ...lists(0, 4))
+    send(5, 'start', '', 0, '/', 0, ...lists(0, 1, 1))
+    send(6, 'start', '', -1, '/', 0, ...lists(0))
+    for (const verb of ['renew', 'resize', 'drop', 'kill', 'remove', 'nothing']) send(7, verb)
+    send('not a number', 'start')
+    started.stdin.write(Buffer.from([0, 0, 0, 1, 65]))
+    send(8, 'remove', `/${'x'.repeat(200)}`)
+    await expect.poll(() => said.text()).toContain('\x08x0')
+    const refused = said.text().match(/[^\0]f(request|pipe): Invalid argument/g)
+    expect(refused).toEqual([1, 2, 3, 4, 5, 6].map((id) => expect.stringMatching(new RegExp(`^\\x0${id}f`))))
+    started.stdin.end()
+    expect(await once(started, 'close')).toEqual([0, null])
   })
 
   test('gives a program words that are in no file', async () => {

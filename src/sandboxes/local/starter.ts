@@ -1,14 +1,12 @@
 import type { ChildProcess } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import { constants } from 'node:os'
-import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { BoundaryError, messageOf } from '../../core/errors.ts'
 import { ExhaustionError, exhaustedBy, exhaustionIn, patiently } from '../../lib/exhaustion.ts'
-import { packageRoot } from '../../lib/package-root.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
-import { NoTerminalError, requestWords, type StartRequest } from './starter-request.ts'
+import { NoTerminalError, requestWords, type StartRequest, starterProgram } from './starter-request.ts'
 
 /** One of a process's streams. It emits `data`. */
 class Stream extends EventEmitter {
@@ -168,9 +166,6 @@ function withStarter(work: (starter: Starter) => Promise<StartedProcess>): Promi
   })
 }
 
-/** It comes with this package, and is there for x64 and arm64 only. Its source is beside it. */
-const starterProgram = join(packageRoot, 'src/sandboxes/local/starter/prebuilt', `starter-${process.arch}`)
-
 /**
  * A small resident program that starts others: a process that is started from our own, which is large, costs many times as much,
  * and so do the shell and nsenter that would otherwise take it into its namespaces. It ends when our end of its pipe closes.
@@ -204,11 +199,12 @@ class Starter {
 
   static async open(onEnd: () => void): Promise<Starter> {
     const how = { argv0: 'starter', stdio: 'pipe', detached: true, env: cleanEnv, cwd: '/' } as const
-    const child = await spawnProcess(starterProgram, [], how).catch((error: unknown) => {
+    try {
+      return new Starter(await spawnProcess(starterProgram, [], how), onEnd)
+    } catch (error) {
       if (exhaustedBy(error) !== null) throw error
       throw new BoundaryError('sandbox', `cannot start sandboxes: ${messageOf(error)}`, { cause: error })
-    })
-    return new Starter(child, onEnd)
+    }
   }
 
   start(verb: 'start' | 'hold', request: StartRequest): Promise<StartedProcess> {
@@ -260,8 +256,7 @@ class Starter {
     if (waiting === undefined) return
     this.waiting.delete(id)
     if (kind === 'f') {
-      const resource = exhaustionIn(text)
-      const message = `cannot start a program: ${text}`
+      const [resource, message] = [exhaustionIn(text), `cannot start a program: ${text}`]
       const Refused = text.startsWith('terminal: ') ? NoTerminalError : Error
       waiting.reject(resource === null ? new Refused(message) : new ExhaustionError(resource, message))
       this.holdOpen()
