@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { messageOf } from '../src/core/errors.ts'
 import { findProgram } from '../src/lib/programs.ts'
 import { requireUplink } from '../src/sandboxes/local/uplink.ts'
@@ -10,11 +11,11 @@ declare module 'vitest' {
 }
 
 /**
- * Options for a `describe` or `test` that needs programs of this machine, for example
+ * Options for a `describe` or `test` that needs programs of this machine, or files by their whole path, for example
  * `describe('local sandbox', needs('bwrap'), () => ...)`: skipped by name, with the reason, where one is missing.
  */
 export function needs(...programs: string[]): { skip: boolean; meta: { skipReason?: string } } {
-  const missing = programs.filter((program) => findProgram(program) === null)
+  const missing = programs.filter((name) => (name.startsWith('/') ? !existsSync(name) : findProgram(name) === null))
   if (missing.length === 0) return { skip: false, meta: {} }
   return { skip: true, meta: { skipReason: `needs ${missing.join(', ')}, not found on this machine` } }
 }

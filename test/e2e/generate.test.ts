@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { parseToml } from '../../src/formats/harbor-task/parse.ts'
 import { Semaphore } from '../../src/lib/semaphore.ts'
 import { offlineWords } from '../fakes/offline-words.ts'
+import { needs } from '../needs.ts'
 import { scratch, withSandboxes } from './kit.ts'
 
 const bin = resolve('bin/ot-agent.js')
@@ -14,16 +15,19 @@ const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratc
 /** Trials wait more than they compute: two commands at once take about half the time. */
 const places = new Semaphore(2)
 const pipelines = readdirSync('data').filter((name) => existsSync(join('data', name, 'generate.ts')))
+/** What environments of pipelines have to have; a local sandbox has it where this machine does. */
+const parts: Readonly<Record<string, readonly string[]>> = { defects4j: ['javac', '/usr/share/java/junit4.jar'] }
 
 withSandboxes('ot-agent generate', () => {
   test('there are pipelines', () => {
     expect(pipelines).toContain('nl2bash')
   })
 
-  test.concurrent.each(pipelines)(
-    '%s makes tasks of its fixture that are proven',
-    { timeout: 600_000 },
-    async (name) => {
+  for (const name of pipelines)
+    test.concurrent(`${name} makes tasks of its fixture that are proven`, {
+      ...needs(...(parts[name] ?? [])),
+      timeout: 600_000,
+    }, async () => {
       const out = join(scratch, 'generated', name)
       const words = [join('data', name, 'generate.ts'), '--output-dir', out, '--limit', '2', ...offlineWords(name)]
       const { status, stdout, stderr } = await generate(...words)
@@ -33,8 +37,7 @@ withSandboxes('ot-agent generate', () => {
       if (name === 'nl2bash') expect(stderr).toContain('rows come from the fixture of nl2bash')
       expect(readdirSync(join(out, 'tasks')).length).toBe(tasks.metadata.tasks)
       expect(tasks.metadata.tasks).toBeGreaterThan(0)
-    },
-  )
+    })
 
   test.concurrent('tasks and traces come of one command, and are published to a folder', {
     timeout: 600_000,

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../../test/make-task.ts'
@@ -61,6 +61,27 @@ test('a git repository is read at a commit, also one that is no tip', needs('git
   }
   expect(await read('HEAD')).toBe('second')
   expect(await read(first)).toBe('first')
+  await expect(read('no-such-ref')).rejects.toMatchObject({ boundary: 'task' })
+})
+
+test('of a clone without its large files the others are read', needs('git'), async () => {
+  const dir = await makeTempDir()
+  const repo = join(dir, 'repo')
+  mkdirSync(repo)
+  const git = (...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync('git', args, { cwd: repo, encoding: 'utf8' })
+    expect(status, stderr).toBe(0)
+    return stdout.trim()
+  }
+  git('init', '-q')
+  writeFileSync(join(repo, 'a.txt'), 'a')
+  writeFileSync(join(repo, 'large (1).txt'), 'large')
+  git('add', '.')
+  git('-c', 'user.name=a', '-c', 'user.email=a@example.org', '-c', 'commit.gpgsign=false', 'commit', '-q', '-m', 'all')
+  const id = git('rev-parse', 'HEAD:large (1).txt')
+  rmSync(join(repo, '.git/objects', id.slice(0, 2), id.slice(2)))
+  const read = (ref: string) => openRepository({ kind: 'clone', path: repo, ref }, join(dir, 'work'), signal)
+  expect(Object.keys(await read('HEAD'))).toEqual(['a.txt'])
   await expect(read('no-such-ref')).rejects.toMatchObject({ boundary: 'task' })
 })
 

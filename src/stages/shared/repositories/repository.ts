@@ -84,11 +84,34 @@ async function fetchArchive(
   if (spec.kind === 'clone') {
     const archive = join(dir, 'archive.tar')
     const safe = ['-c', `safe.directory=${spec.path}`, '-C', spec.path]
-    await program('git', [...safe, 'archive', '--format=tar', '-o', archive, '--end-of-options', spec.ref], signal)
+    const pack = (...paths: string[]) =>
+      program(
+        'git',
+        [...safe, 'archive', '--format=tar', '-o', archive, '--end-of-options', spec.ref, ...paths],
+        signal,
+      )
+    await pack().catch(async (error) => {
+      const absent = await absentFiles(safe, spec.ref, signal)
+      if (absent.length === 0) throw error
+      await pack('.', ...absent.map((path) => `:(exclude,literal)${path}`))
+    })
     return archive
   }
   if ((await kindAt(spec.path)) === 'file') return spec.path
   throw new UserError(`${spec.path}: expected an archive of a repository, found none`, 'check the path')
+}
+
+/** Files of a commit whose content is not in the clone, as in one that was made without large files. */
+async function absentFiles(safe: readonly string[], ref: string, signal: AbortSignal): Promise<string[]> {
+  const git = (...args: string[]) => program('git', [...safe, ...args], signal)
+  const objects = await git('rev-list', '--objects', '--no-walk', '--missing=print', '--end-of-options', ref)
+  const absent = new Set([...objects.matchAll(/^\?([0-9a-f]+)/gm)].map(([, id]) => id))
+  if (absent.size === 0) return []
+  const files = (await git('ls-tree', '-r', '-z', '--full-tree', '--end-of-options', ref)).split('\0')
+  return files.flatMap((line) => {
+    const [, id, path] = /^\d+ blob ([0-9a-f]+)\t(.+)$/s.exec(line) ?? []
+    return path !== undefined && absent.has(id) ? [path] : []
+  })
 }
 
 async function fetchGit(
@@ -118,10 +141,12 @@ async function fetchNpm(spec: string, dir: string, signal: AbortSignal): Promise
   return join(dir, archive)
 }
 
-async function program(name: string, args: readonly string[], signal: AbortSignal): Promise<void> {
+/** What the program printed. */
+async function program(name: string, args: readonly string[], signal: AbortSignal): Promise<string> {
   try {
     const env = { ...process.env, GIT_TERMINAL_PROMPT: '0' }
-    await execProcess(name, args, { signal, env, timeout: 600_000, maxBuffer: 16 * 1024 * 1024 })
+    const { stdout } = await execProcess(name, args, { signal, env, timeout: 600_000, maxBuffer: 64 * 1024 * 1024 })
+    return stdout
   } catch (error) {
     signal.throwIfAborted()
     if (isMissing(error))

@@ -1,0 +1,154 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { makeTempDir } from '../../test/make-task.ts'
+import { needs } from '../../test/needs.ts'
+import { readJars } from './bench.ts'
+import { reproduction, withoutMethods } from './java-text.ts'
+import { readBugs, titleOf } from './rows.ts'
+import { parseRun, testCommand } from './runner.ts'
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = []
+  for await (const item of items) found.push(item)
+  return found
+}
+
+const tests = `package a;
+
+public class ATest {
+    // void testB() { in a comment
+    private static final String BRACE = "}";
+
+    /** What B does. */
+    @Test(timeout = 5)
+    public void testB() throws Exception {
+        String text = "{" + '}'; // {
+        try {
+            A.b(text);
+            fail();
+        } catch (IOException expected) {
+            assertEquals(1, A.count());
+        }
+        assertEquals("x",
+            A.c());
+        assertEquals(2, A.d());
+    }
+
+    public void testC() {
+        A.c();
+    }
+}
+`
+
+test('a test is shown up to the statement that fails', () => {
+  const shown = (line: number | null) => reproduction(tests, 'testB', line)?.split('\n')
+  expect(shown(13)?.at(0)).toBe('String text = "{" + \'}\'; // {')
+  expect(shown(13)?.at(-1)).toBe('}')
+  expect(shown(13)).toHaveLength(7)
+  expect(shown(17)?.slice(-2)).toEqual(['assertEquals("x",', '    A.c());'])
+  expect(shown(null)?.at(-1)).toBe('assertEquals(2, A.d());')
+  expect(reproduction(tests, 'testC', 24)).toBe('A.c();')
+  expect(reproduction(tests, 'testX', 1)).toBeNull()
+})
+
+test('a test is cut out with its comment and annotations, and nothing else', () => {
+  const left = withoutMethods(tests, ['testB'])
+  expect(left).toContain('in a comment\n    private static')
+  expect(left).toMatch(/"\}";\n\n\n {4}public void testC/)
+  expect(left).not.toContain('What B does')
+  expect(withoutMethods(tests, ['testB', 'testX'])).toBeNull()
+})
+
+test.each([
+  ['[CSV-75] Ends of lines are not counted', 'CSV-75', 'Ends of lines are not counted'],
+  ['LANG-693 createNumber does not work for numbers.', 'LANG-693', 'CreateNumber does not work for numbers'],
+  ['Fix NPE in Partial.with()', '93', 'NPE in Partial.with()'],
+  ['Applying test and fix patch from CLI-51.', 'CLI-51', null],
+  ['[CODEC-130] Provided implementation of skip', 'CODEC-130', null],
+  ['Merge pull request #829 from x/y', '817', null],
+  ['', '', null],
+])('the title of a report is taken from %j', (message, report, title) => {
+  expect(titleOf(message, report)).toBe(title)
+})
+
+test('a test that failed once has failed, with its message and where it came from', () => {
+  const run = parseRun(
+    'ok 1 - a.ATest::testB\nok 2 - a.ATest::testC\nnot ok 1 - a.ATest::testB\n  | AssertionError: 1\n  | 2\n  @ a.ATest::testB:3\nok 2 - a.ATest::testC\n',
+  )
+  expect([...run]).toEqual([
+    ['a.ATest::testB', { message: ['AssertionError: 1', '2'], frames: ['a.ATest::testB:3'] }],
+    ['a.ATest::testC', null],
+  ])
+})
+
+test('a run looks for classes in JUnit and the tests before the sources', () => {
+  const suite = { sourceRoot: 'm/src/main/java', testRoot: 'm/src/test/java', resourceDirs: [], encoding: 'UTF-8' }
+  const command = testCommand({ ...suite, classes: ['a.ATest'], hasJars: true }, 2)
+  expect(command).toContain('-sourcepath /app/m/src/test/java:/app/m/src/main/java')
+  expect(command).toMatch(/; cd \/app\/m; /)
+  expect(command).toContain('-cp \'/usr/share/java/junit4.jar:/usr/share/java/hamcrest-core.jar:/tests/lib/*\':"$out":')
+  expect(command.match(/ RunTests a\.ATest/g)).toHaveLength(2)
+})
+
+test('of several versions of a jar the newest is taken', async () => {
+  const dir = await makeTempDir()
+  for (const name of ['h2-1.9.jar', 'h2-1.10.jar', 'junit-4.11.jar']) writeFileSync(join(dir, name), name)
+  expect(Object.keys(await readJars(dir))).toEqual(['h2-1.10.jar'])
+  expect(await readJars(join(dir, 'none'))).toEqual({})
+})
+
+test('bugs of a checkout of Defects4J become rows', needs('git'), async () => {
+  const dir = await makeTempDir()
+  const ref = makeCheckout(dir)
+  const rows = await all(readBugs(dir, []))
+  expect(rows).toMatchObject([
+    {
+      id: 'Tariffs-1',
+      fields: {
+        ...{ project: 'tariffs', ref, report: 'TAR-7', title: 'Heavy things have a price below zero' },
+        triggers: ['org.example.tariffs.TariffTest::leavesOutWhatIsTooHeavy'],
+        relevant: ['org.example.tariffs.TariffTest', 'org.example.tariffs.WeightRangeTest'],
+      },
+    },
+    { id: 'Tariffs-2', drop: 'unreadable-row' },
+  ])
+  await expect(all(readBugs(dir, ['Csv']))).rejects.toThrow(/projects: expected names of projects/)
+  await expect(all(readBugs(null, []))).rejects.toThrow(/expected a checkout of Defects4J/)
+})
+
+/** A checkout of Defects4J with one project, whose repository has a history; gives the commit of the fix. */
+function makeCheckout(dir: string): string {
+  const [, line = ''] = readFileSync('data/defects4j/fixture.jsonl', 'utf8').trim().split('\n')
+  const { patch, triggers, relevant } = JSON.parse(line)
+  const repo = join(dir, 'project_repos/tariffs.git')
+  cpSync('data/defects4j/fixtures/tariffs', repo, { recursive: true })
+  const git = (...args: string[]) => {
+    const identity = ['-c', 'user.name=a', '-c', 'user.email=a@example.org', '-c', 'commit.gpgsign=false']
+    return execFileSync('git', [...identity, ...args], { cwd: repo, encoding: 'utf8' }).trim()
+  }
+  git('init', '-q')
+  git('add', '.')
+  git('commit', '-q', '-m', 'TAR-7: Heavy things have a price below zero')
+  const ref = git('rev-parse', 'HEAD')
+  git('commit', '-q', '--allow-empty', '-m', 'Later')
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(dir, path)), { recursive: true })
+    writeFileSync(join(dir, path), text)
+  }
+  const project = 'framework/projects/Tariffs'
+  write('framework/core/Project/Tariffs.pm', 'my $name = "tariffs";\n')
+  write(
+    `${project}/active-bugs.csv`,
+    `bug.id,revision.id.buggy,revision.id.fixed,report.id,report.url\n1,x,${ref},TAR-7,u\n2,x,${ref},TAR-8,u\n`,
+  )
+  write(`${project}/patches/1.src.patch`, patch)
+  write(
+    `${project}/trigger_tests/1`,
+    `--- ${triggers[0]}\njunit.framework.AssertionFailedError: expected:<1>\n\tat a.b.C\n`,
+  )
+  write(`${project}/relevant_tests/1`, `${relevant.join('\n')}\n`)
+  write('framework/projects/lib/junit.jar', '')
+  return ref
+}

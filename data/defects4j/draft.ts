@@ -1,0 +1,87 @@
+import { type DraftFile, isTestFile, type NewDraft, renderPatch, shellQuote, verifierFiles } from 'ot-agent'
+import { type Measured, type Subject, testSec } from './bench.ts'
+import type { Bug } from './generate.ts'
+import { renderInstruction, type Symptom } from './issue.ts'
+import { withoutMethods } from './java-text.ts'
+import { dockerfile, fileOf, runTestsJava, testCommand, workdir } from './runner.ts'
+
+type Files = Record<string, DraftFile>
+
+/** Lists of changes name the fix, and settings of git say nothing without its history. */
+const leftOut = /(?:^|\/)(?:(?:change(?:s|log)|history|news|release[-_ ]?notes)[^/]*|\.git\w*)$/i
+
+/** The task: the project with the bug and without the tests that show it, the tests that decide, and the fix that was made. */
+export function draftOf(bug: Bug, subject: Subject, measured: Measured, symptoms: readonly Symptom[]): NewDraft {
+  const { files, broken, jars } = subject
+  const { suite, passing, failing } = measured
+  const failToPass = [...failing.keys()]
+  const held = Object.entries(files).filter(([path]) => isTestFile(path) || path.startsWith(`${suite.testRoot}/`))
+  const run = { commands: [testCommand(suite)], format: 'tap' as const, workdir, timeoutSec: testSec * 2 }
+  return {
+    instruction: renderInstruction(bug, symptoms, measured),
+    files: {
+      'environment/Dockerfile': { data: dockerfile(suite.hasJars) },
+      ...below('environment/repo', visibleFiles(subject, measured)),
+      ...below('environment/lib', jars),
+      ...verifierFiles({
+        run,
+        tests: { failToPass, passToPass: passing.filter((name) => !failing.has(name)) },
+        files: Object.fromEntries(held),
+      }),
+      'tests/RunTests.java': { data: runTestsJava },
+      ...below('tests/lib', jars),
+      ...solutionFiles(files, broken),
+    },
+    config: {
+      verifier: { timeout_sec: testSec * 2 + 60 },
+      environment: { allow_internet: false },
+      metadata: {
+        bug: { project: bug.project, report: bug.report, revision: bug.ref ?? '', fail_to_pass: failToPass.length },
+      },
+    },
+  }
+}
+
+/** What the agent sees. A test class keeps all tests but those that show the bug; it goes where these cannot be cut out. */
+function visibleFiles({ files, broken }: Subject, { suite, failing }: Measured): Files {
+  const visible: Files = Object.fromEntries(Object.entries(files).filter(([path]) => !leftOut.test(path)))
+  for (const [path, text] of broken) {
+    if (text === null) delete visible[path]
+    else visible[path] = { ...files[path], data: text }
+  }
+  const methods = new Map<string, string[]>()
+  for (const name of failing.keys()) {
+    const [className = '', method = ''] = name.replace(/\[.*$/s, '').split('::')
+    const path = fileOf(suite.testRoot, className)
+    methods.set(path, [...(methods.get(path) ?? []), method])
+  }
+  for (const [path, names] of methods) {
+    const text = Buffer.from(files[path]?.data ?? '').toString('utf8')
+    const cut = withoutMethods(text, [...new Set(names)])
+    if (cut === null) delete visible[path]
+    else visible[path] = { data: cut }
+  }
+  return visible
+}
+
+/** Whole files, because the image need not have patch; the patch is there for people. */
+function solutionFiles(files: Subject['files'], broken: Subject['broken']): Files {
+  const textOf = (path: string) => Buffer.from(files[path]?.data ?? '').toString('utf8')
+  const steps = [...broken.keys()].map((path) => {
+    const target = shellQuote(`${workdir}/${path}`)
+    if (!Object.hasOwn(files, path)) return `rm -f ${target}\n`
+    return `mkdir -p "$(dirname ${target})" && cp "$here"/files/${shellQuote(path)} ${target}\n`
+  })
+  const fixed = [...broken.keys()].flatMap((path) => (files[path] ? [[path, files[path]] as const] : []))
+  return {
+    'solution/solve.sh': { data: `#!/bin/sh\nset -e\nhere=$(dirname "$0")\n${steps.join('')}`, executable: true },
+    'solution/fix.patch': {
+      data: [...broken].map(([path, text]) => renderPatch(path, text ?? '', textOf(path))).join(''),
+    },
+    ...below('solution/files', Object.fromEntries(fixed)),
+  }
+}
+
+function below(dir: string, files: Readonly<Files>): Files {
+  return Object.fromEntries(Object.entries(files).map(([path, file]) => [`${dir}/${path}`, file]))
+}

@@ -1,0 +1,168 @@
+import { join } from 'node:path'
+import {
+  applyFilePatch,
+  type Dropped,
+  definePipeline,
+  openRepository,
+  PatchError,
+  parsePatch,
+  parseRepositorySpec,
+  type RepositoryFiles,
+  z,
+} from 'ot-agent'
+import { measure, readJars, type Subject } from './bench.ts'
+import { draftOf } from './draft.ts'
+import { symptomsOf } from './issue.ts'
+import { provide, readBugs } from './rows.ts'
+import { fileOf, type Suite } from './runner.ts'
+
+const testName = z.string().regex(/^[\w.$]+::\w+$/)
+const bugFields = z.object({
+  /** A clone, of which `ref` is taken, or a folder as makers/bug-injection names it: the project without the bug. */
+  repo: z.string().min(1),
+  ref: z
+    .string()
+    .regex(/^\w[\w./-]*$/)
+    .nullish(),
+  project: z.string().min(1),
+  /** Puts the bug in. */
+  patch: z.string().min(1),
+  /** Tests that fail with the bug, `package.Class::method`, and classes of tests that have to do with the code. */
+  triggers: z.array(testName).min(1),
+  relevant: z.array(z.string().regex(/^[\w.$]+$/)).default([]),
+  title: z.string().nullish(),
+  report: z.string().default(''),
+  /** A folder of jars that tests may need. */
+  libs: z.string().nullish(),
+})
+export type Bug = z.output<typeof bugFields>
+
+/** Real bugs of Java projects, as Defects4J collects them: the fix that was made is the solution, and the tests that came with it are not seen. */
+export default definePipeline({
+  name: 'defects4j',
+  summary: 'Real bugs of Java projects, decided by JUnit tests that came with the fix',
+  options: z.strictObject({
+    projects: z.array(z.string()).default([]).describe('of Defects4J, for example Csv,Lang (default: all)'),
+    maxTestClasses: z
+      .number()
+      .int()
+      .min(1)
+      .default(12)
+      .describe('test classes that run; those that show the bug first'),
+    maxLines: z.number().int().min(1).default(60).describe('bugs whose shortest reproduction is longer are left out'),
+  }),
+  source: {
+    fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } },
+    real: ({ inputDir, options }) => readBugs(inputDir, options.projects),
+  },
+  needs: ({ inputDir }) => {
+    const what = 'a checkout of Defects4J with the repositories of its projects'
+    return [inputDir === null ? { kind: 'missing', what, provide } : { kind: 'folder', path: inputDir, what, provide }]
+  },
+  strategy: 'real-bug',
+  make: async (row, { options, dir, sandboxes, workDir, signal, random }) => {
+    const { id } = row
+    const parsed = bugFields.safeParse(row.fields)
+    if (!parsed.success) return { drop: 'bad-row', detail: parsed.error.issues[0]?.message ?? '', id }
+    if (sandboxes === null) return { drop: 'no-sandbox', detail: 'tests are run while tasks are made', id }
+    const bug = parsed.data
+    const { repo, ref } = bug
+    const spec = ref ? ({ kind: 'clone', path: repo, ref } as const) : parseRepositorySpec(repo, dir)
+    const files = await openRepository(spec, workDir, signal)
+    const at = { sandboxes, workDir: join(workDir, 'benches'), signal }
+    const subject = subjectOf(bug, files, { most: options.maxTestClasses, shuffle: (names) => random.shuffle(names) })
+    if ('drop' in subject) return { ...subject, id }
+    let used = subject
+    let measured = await measure(used, at)
+    if (typeof measured === 'string' && bug.libs) {
+      used = withJars(subject, await readJars(bug.libs))
+      if (used.suite.hasJars) measured = await measure(used, at)
+    }
+    if (typeof measured === 'string') return { drop: 'not-runnable', detail: measured, id }
+    if (!bug.triggers.some((name) => measured.failing.has(name)))
+      return { drop: 'not-reproduced', detail: `none of ${bug.triggers.length} tests fails with the bug alone`, id }
+    const symptoms = symptomsOf(bug, used, measured, options.maxLines)
+    if (typeof symptoms === 'string') return { drop: 'no-reproduction', detail: symptoms, id }
+    return draftOf(bug, used, measured, symptoms)
+  },
+})
+
+/** What runs, and on what; the roots of sources and tests follow from where the bug and the tests are. */
+function subjectOf(
+  { patch, triggers, relevant }: Bug,
+  files: RepositoryFiles,
+  { most, shuffle }: { most: number; shuffle: (names: readonly string[]) => readonly string[] },
+): Subject | Dropped {
+  const broken = brokenFiles(patch, files)
+  if (typeof broken === 'string') return { drop: 'bad-patch', detail: broken }
+  const triggering = [...new Set(triggers.map((name) => name.replace(/::.*/, '')))]
+  const testRoot = rootOf(triggering[0] ?? '', files)
+  const sourceRoot = packageRoot([...broken.keys()], files)
+  if (testRoot === null || sourceRoot === null || sourceRoot === testRoot)
+    return { drop: 'odd-layout', detail: 'expected sources and tests in folders by package' }
+  const exists = (name: string) => Object.hasOwn(files, fileOf(testRoot, name)) && !name.includes('$')
+  const missing = triggering.find((name) => !exists(name))
+  if (missing !== undefined) return { drop: 'odd-layout', detail: `no file of ${missing} below ${testRoot}` }
+  // Tests that are called after the classes with the bug say most about them.
+  const names = [...broken.keys()].map((path) => /(\w+)\.java$/.exec(path)?.[1] ?? '?')
+  const others = shuffle(relevant.filter((name) => exists(name) && !triggering.includes(name)))
+  const near = (name: string) => names.some((own) => name.replace(/^.*\./, '').includes(own))
+  const classes = [...triggering, ...others.filter(near), ...others.filter((name) => !near(name))]
+  const resourceDirs = [sourceRoot, testRoot].flatMap((root) => {
+    const dir = root.replace(/(?:^|\/)java$/, (end) => end.replace('java', 'resources'))
+    return dir !== root && Object.keys(files).some((path) => path.startsWith(`${dir}/`)) ? [dir] : []
+  })
+  const suite: Suite = {
+    ...{ sourceRoot, testRoot, resourceDirs, hasJars: false },
+    encoding: Object.entries(files).every(([path, { data }]) => !path.endsWith('.java') || isUtf8(data))
+      ? 'UTF-8'
+      : 'ISO-8859-1',
+    classes: classes.slice(0, Math.max(most, triggering.length)),
+  }
+  return { files, broken, suite, triggering, jars: {} }
+}
+
+function withJars(subject: Subject, jars: Subject['jars']): Subject {
+  return { ...subject, jars, suite: { ...subject.suite, hasJars: Object.keys(jars).length > 0 } }
+}
+
+/** Files as they are with the bug; a text says why there are none. */
+function brokenFiles(patch: string, files: RepositoryFiles): Map<string, string | null> | string {
+  const broken = new Map<string, string | null>()
+  try {
+    for (const file of parsePatch(patch)) {
+      const before = file.oldPath === null ? '' : (files[file.oldPath]?.data ?? '')
+      if (!isUtf8(before)) return `${file.oldPath} is not in UTF-8`
+      if (file.oldPath !== null && file.oldPath !== file.newPath) broken.set(file.oldPath, null)
+      if (file.newPath !== null) broken.set(file.newPath, applyFilePatch(Buffer.from(before).toString('utf8'), file))
+    }
+  } catch (error) {
+    if (error instanceof PatchError) return error.message
+    throw error
+  }
+  return broken
+}
+
+function isUtf8(data: string | Uint8Array): boolean {
+  return typeof data === 'string' || Buffer.from(Buffer.from(data).toString('utf8')).equals(data)
+}
+
+/** The folder that packages start in, by the place of a class. */
+function rootOf(name: string, files: RepositoryFiles): string | null {
+  const end = `/${name.replaceAll('.', '/')}.java`
+  const [path] = Object.keys(files).filter((each) => each.endsWith(end))
+  return path === undefined ? null : path.slice(0, -end.length)
+}
+
+/** The same, by what a changed file says of its package. */
+function packageRoot(paths: readonly string[], files: RepositoryFiles): string | null {
+  for (const path of paths) {
+    const text = Buffer.from(files[path]?.data ?? '').toString('utf8')
+    const [, name] = /^\s*package\s+([\w.]+)\s*;/m.exec(text) ?? []
+    if (name !== undefined && path.endsWith('.java')) {
+      const root = rootOf(`${name}.${/(\w+)\.java$/.exec(path)?.[1]}`, { [path]: { data: '' } })
+      if (root !== null) return root
+    }
+  }
+  return null
+}

@@ -1,0 +1,103 @@
+/** The text with comments and literals blanked, of the same length, so that names and braces in it are those of code. */
+function codeOf(text: string): string {
+  return text.replace(/"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, (found) =>
+    found.replace(/[^\n]/g, ' '),
+  )
+}
+
+/** A method without parameters: where it starts, with its annotations and comment, where its body starts, and where both end. */
+interface Method {
+  readonly from: number
+  readonly body: number
+  readonly to: number
+}
+
+function findMethod(text: string, name: string): Method | null {
+  const code = codeOf(text)
+  const head = new RegExp(
+    `^[ \\t]*(?:@\\w+(?:\\([^)]*\\))?\\s+)*(?:(?:public|protected|final)\\s+)*void\\s+${name}\\s*\\(\\s*\\)[^{};]*\\{`,
+    'm',
+  )
+  const found = head.exec(code)
+  if (!found) return null
+  const body = found.index + found[0].length
+  const end = endOfBlock(code, body)
+  if (end === null) return null
+  let from = found.index
+  while (from > 0) {
+    const above = text.lastIndexOf('\n', from - 2) + 1
+    const isPart = text.slice(above, from).trim() !== '' && /^\s*(?:@.*)?$/.test(code.slice(above, from))
+    if (!isPart) break
+    from = above
+  }
+  const after = /^[ \t]*\n/.exec(text.slice(end))?.[0].length ?? 0
+  return { from, body, to: end + after }
+}
+
+/** The place after the brace that closes a block; `start` is after the one that opens it. */
+function endOfBlock(code: string, start: number): number | null {
+  let depth = 1
+  for (let i = start; i < code.length; i++) {
+    if (code[i] === '{') depth++
+    if (code[i] === '}' && --depth === 0) return i + 1
+  }
+  return null
+}
+
+/** The class without these methods; null where one of them cannot be found. */
+export function withoutMethods(text: string, names: readonly string[]): string | null {
+  let left = text
+  for (const name of names) {
+    const method = findMethod(left, name)
+    if (method === null) return null
+    left = left.slice(0, method.from) + left.slice(method.to)
+  }
+  return left
+}
+
+/**
+ * What a test does up to and with the statement on this line, so that what it looks at afterwards stays unsaid; all of it without a line. Null where the
+ * test cannot be found.
+ */
+export function reproduction(text: string, name: string, line: number | null): string | null {
+  const method = findMethod(text, name)
+  if (method === null) return null
+  const code = codeOf(text)
+  const end = text.lastIndexOf('}', method.to - 1)
+  const start = line === null ? end : startOfLine(text, line)
+  const to = start < method.body || start >= end ? end : endOfStatement(code, method.body, start, end)
+  return dedented(text.slice(method.body, to))
+}
+
+function startOfLine(text: string, line: number): number {
+  let at = 0
+  for (let i = 1; i < line; i++) at = text.indexOf('\n', at) + 1
+  return at
+}
+
+/** After the statement that goes on at `at`; when that is in a block of the method, after the block and what belongs to it. */
+function endOfStatement(code: string, body: number, at: number, limit: number): number {
+  let [depth, round] = [0, 0]
+  for (let i = body; i < limit; i++) {
+    const char = code[i]
+    if (char === '(') round++
+    if (char === ')') round--
+    if (char === '{') depth++
+    if (char === '}') depth--
+    if (i < at || depth > 0 || round > 0 || (char !== ';' && char !== '}')) continue
+    if (/^\s*(?:catch|finally|else|while)\b|^\s*[;.)]/.test(code.slice(i + 1))) continue
+    return i + 1
+  }
+  return limit
+}
+
+function dedented(text: string): string {
+  const lines = text
+    .replace(/\t/g, '    ')
+    .replace(/^\s*\n|\s+$/g, '')
+    .split('\n')
+  const indent = Math.min(
+    ...lines.filter((line) => line.trim() !== '').map((line) => /^ */.exec(line)?.[0].length ?? 0),
+  )
+  return lines.map((line) => line.slice(indent).trimEnd()).join('\n')
+}

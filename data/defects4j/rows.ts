@@ -1,0 +1,91 @@
+import { execFile } from 'node:child_process'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Dropped, type RawRow, UserError } from 'ot-agent'
+
+export const provide =
+  'git clone https://github.com/rjust/defects4j, run its init.sh, and name the folder with --input-dir'
+
+/** Every active bug of a checkout of Defects4J whose projects' repositories are there, as its init.sh brings them. */
+export async function* readBugs(
+  inputDir: string | null,
+  only: readonly string[],
+): AsyncGenerator<RawRow | Dropped, void, void> {
+  const projects = await readdir(join(inputDir ?? '', 'framework/projects')).catch(() => null)
+  if (inputDir === null || projects === null)
+    throw new UserError('defects4j: expected a checkout of Defects4J, got none', provide)
+  const wanted = only.length > 0 ? only : projects.sort()
+  const unknown = wanted.find((project) => !projects.includes(project))
+  if (unknown !== undefined)
+    throw new UserError(
+      `projects: expected names of projects of Defects4J, got ${JSON.stringify(unknown)}`,
+      `it has ${projects.join(', ')}`,
+    )
+  for (const project of wanted) {
+    const dir = join(inputDir, 'framework/projects', project)
+    const bugs = await readFile(join(dir, 'active-bugs.csv'), 'utf8').catch(() => null)
+    // Beside the projects lie what they share.
+    if (bugs === null) continue
+    const settings = await readFile(join(inputDir, `framework/core/Project/${project}.pm`), 'utf8')
+    const name = /my \$name\s*=\s*"([\w.-]+)"/.exec(settings)?.[1] ?? project.toLowerCase()
+    const repo = join(inputDir, 'project_repos', `${name}.git`)
+    for (const line of bugs.trim().split('\n').slice(1)) {
+      const [number = '', , ref = '', report = ''] = line.split(',')
+      const id = `${project}-${number}`
+      if (!(await stat(repo).catch(() => null))) {
+        yield { drop: 'no-repository', detail: `no project_repos/${name}.git`, id }
+        continue
+      }
+      const about = { project: name, repo, ref, report, libs: join(dir, 'lib') }
+      const texts = await bugOf(dir, number).catch((error) => String(error))
+      if (typeof texts === 'string') yield { drop: 'unreadable-row', detail: texts.slice(0, 200), id }
+      else
+        yield {
+          id,
+          source: 'defects4j',
+          fields: { ...about, ...texts, title: titleOf(await messageOf(repo, ref), report) },
+        }
+    }
+  }
+}
+
+async function bugOf(dir: string, number: string) {
+  const read = (path: string) => readFile(join(dir, path), 'utf8')
+  const [patch, triggers, relevant] = await Promise.all([
+    read(`patches/${number}.src.patch`),
+    read(`trigger_tests/${number}`),
+    read(`relevant_tests/${number}`),
+  ])
+  return {
+    patch,
+    triggers: [...triggers.matchAll(/^--- ([\w.$]+::\w+)/gm)].map(([, name]) => name),
+    relevant: relevant.split('\n').filter((name) => name !== ''),
+  }
+}
+
+/** The first line of the commit's message, or nothing. */
+async function messageOf(repo: string, ref: string): Promise<string> {
+  const args = ['-C', repo, '-c', `safe.directory=${repo}`, 'log', '-1', '--format=%s', ref, '--']
+  const { stdout } = await promisify(execFile)('git', args).catch(() => ({ stdout: '' }))
+  return stdout.trim()
+}
+
+/**
+ * The title of the report where a commit's message repeats it: after the report's number, or after the word fix. Others say what was done, or whose patch it was.
+ */
+export function titleOf(message: string, report: string): string | null {
+  const number = report.replace(/\W/g, '\\$&')
+  const [, byNumber] = new RegExp(`^\\W*${number}\\b[\\])]?(?::|,| -)?\\s+(.+)$`).exec(message) ?? []
+  const [, byWord] =
+    /^(?:Fix(?:e[sd])?|Bug ?fix)(?: for)?(?: an?)?(?: issue| bug| problem)?(?: where| when| with| in which)?:? (.+)$/i.exec(
+      message,
+    ) ?? []
+  const said = (byNumber ?? byWord)?.replace(/https?:\S+|\W*\b(?:[A-Z]+-|#)\d+\)?|\[\d+\]/g, '').trim()
+  if (said === undefined || said.length < 15 || ofTheFix.test(said)) return null
+  return said.charAt(0).toUpperCase() + said.slice(1).replace(/[.\s]+$/, '')
+}
+
+/** A title with these words is about the change, not about what goes wrong. */
+const ofTheFix =
+  /\b(?:patch|submitted|thanks|applied|applying|part \d|implement(?:ed)?|added?|adding|refactor\w*|changed?|changing|removed?|reverted?|unit tests?|test case|instead of|now|provided)\b/i
