@@ -6,7 +6,7 @@ import { makeTempDir } from '../../test/make-task.ts'
 import { needs } from '../../test/needs.ts'
 import { readJars } from './bench.ts'
 import { reproduction, withoutMethods } from './java-text.ts'
-import { readBugs, titleOf } from './rows.ts'
+import { readBugs, titleInChanges, titleOf } from './rows.ts'
 import { parseRun, testCommand } from './runner.ts'
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -63,7 +63,8 @@ test('a test is cut out with its comment and annotations, and nothing else', () 
 
 test.each([
   ['[CSV-75] Ends of lines are not counted', 'CSV-75', 'Ends of lines are not counted'],
-  ['LANG-693 createNumber does not work for numbers.', 'LANG-693', 'CreateNumber does not work for numbers'],
+  ['LANG-693 createNumber does not work for numbers.', 'LANG-693', 'createNumber does not work for numbers'],
+  ['[CSV-1] Nulls are escaped. [CSV-2] Nulls are lost (CSV-3)', 'CSV-1', 'Nulls are escaped; Nulls are lost'],
   ['Fix NPE in Partial.with()', '93', 'NPE in Partial.with()'],
   ['Applying test and fix patch from CLI-51.', 'CLI-51', null],
   ['[CODEC-130] Provided implementation of skip', 'CODEC-130', null],
@@ -71,6 +72,14 @@ test.each([
   ['', '', null],
 ])('the title of a report is taken from %j', (message, report, title) => {
   expect(titleOf(message, report)).toBe(title)
+})
+
+test('or from the list of changes', () => {
+  const xml =
+    '<action issue="CODEC-187" type="fix">\n  Tokens of &quot;Bendzin&quot;\n  are wrong.</action><action issue="CODEC-18">Added a method that was missing.</action>'
+  expect(titleInChanges(xml, 'CODEC-187')).toBe('Tokens of "Bendzin" are wrong')
+  expect(titleInChanges(xml, 'CODEC-18')).toBeNull()
+  expect(titleInChanges(xml, '')).toBeNull()
 })
 
 test('a test that failed once has failed, with its message and where it came from', () => {

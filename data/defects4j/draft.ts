@@ -1,4 +1,4 @@
-import { type DraftFile, isTestFile, type NewDraft, renderPatch, shellQuote, verifierFiles } from 'ot-agent'
+import { type DraftFile, isTestFile, type NewDraft, shellQuote, verifierFiles } from 'ot-agent'
 import { type Measured, type Subject, testSec } from './bench.ts'
 import type { Bug } from './generate.ts'
 import { renderInstruction, type Symptom } from './issue.ts'
@@ -12,7 +12,7 @@ const leftOut = /(?:^|\/)(?:(?:change(?:s|log)|history|news|release[-_ ]?notes)[
 
 /** The task: the project with the bug and without the tests that show it, the tests that decide, and the fix that was made. */
 export function draftOf(bug: Bug, subject: Subject, measured: Measured, symptoms: readonly Symptom[]): NewDraft {
-  const { files, broken, jars } = subject
+  const { files, jars } = subject
   const { suite, passing, failing } = measured
   const failToPass = [...failing.keys()]
   const held = Object.entries(files).filter(([path]) => isTestFile(path) || path.startsWith(`${suite.testRoot}/`))
@@ -30,7 +30,7 @@ export function draftOf(bug: Bug, subject: Subject, measured: Measured, symptoms
       }),
       'tests/RunTests.java': { data: runTestsJava },
       ...below('tests/lib', jars),
-      ...solutionFiles(files, broken),
+      ...solutionFiles(bug, subject),
     },
     config: {
       verifier: { timeout_sec: testSec * 2 + 60 },
@@ -44,7 +44,9 @@ export function draftOf(bug: Bug, subject: Subject, measured: Measured, symptoms
 
 /** What the agent sees. A test class keeps all tests but those that show the bug; it goes where these cannot be cut out. */
 function visibleFiles({ files, broken }: Subject, { suite, failing }: Measured): Files {
-  const visible: Files = Object.fromEntries(Object.entries(files).filter(([path]) => !leftOut.test(path)))
+  const visible: Files = Object.fromEntries(
+    Object.entries(files).filter(([path]) => path.endsWith('.java') || !leftOut.test(path)),
+  )
   for (const [path, text] of broken) {
     if (text === null) delete visible[path]
     else visible[path] = { ...files[path], data: text }
@@ -64,9 +66,8 @@ function visibleFiles({ files, broken }: Subject, { suite, failing }: Measured):
   return visible
 }
 
-/** Whole files, because the image need not have patch; the patch is there for people. */
-function solutionFiles(files: Subject['files'], broken: Subject['broken']): Files {
-  const textOf = (path: string) => Buffer.from(files[path]?.data ?? '').toString('utf8')
+/** Whole files, because the image need not have patch; what put the bug in is there for people. */
+function solutionFiles({ patch }: Bug, { files, broken }: Subject): Files {
   const steps = [...broken.keys()].map((path) => {
     const target = shellQuote(`${workdir}/${path}`)
     if (!Object.hasOwn(files, path)) return `rm -f ${target}\n`
@@ -75,9 +76,7 @@ function solutionFiles(files: Subject['files'], broken: Subject['broken']): File
   const fixed = [...broken.keys()].flatMap((path) => (files[path] ? [[path, files[path]] as const] : []))
   return {
     'solution/solve.sh': { data: `#!/bin/sh\nset -e\nhere=$(dirname "$0")\n${steps.join('')}`, executable: true },
-    'solution/fix.patch': {
-      data: [...broken].map(([path, text]) => renderPatch(path, text ?? '', textOf(path))).join(''),
-    },
+    'solution/bug.patch': { data: patch },
     ...below('solution/files', Object.fromEntries(fixed)),
   }
 }

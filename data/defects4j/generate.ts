@@ -13,7 +13,7 @@ import {
 import { measure, readJars, type Subject } from './bench.ts'
 import { draftOf } from './draft.ts'
 import { symptomsOf } from './issue.ts'
-import { provide, readBugs } from './rows.ts'
+import { provide, readBugs, titleInChanges } from './rows.ts'
 import { fileOf, type Suite } from './runner.ts'
 
 const testName = z.string().regex(/^[\w.$]+::\w+$/)
@@ -83,7 +83,8 @@ export default definePipeline({
       return { drop: 'not-reproduced', detail: `none of ${bug.triggers.length} tests fails with the bug alone`, id }
     const symptoms = symptomsOf(bug, used, measured, options.maxLines)
     if (typeof symptoms === 'string') return { drop: 'no-reproduction', detail: symptoms, id }
-    return draftOf(bug, used, measured, symptoms)
+    const title = bug.title ?? titleInChanges(listOfChanges(files), bug.report)
+    return draftOf({ ...bug, title }, used, measured, symptoms)
   },
 })
 
@@ -120,6 +121,11 @@ function subjectOf(
     classes: classes.slice(0, Math.max(most, triggering.length)),
   }
   return { files, broken, suite, triggering, jars: {} }
+}
+
+function listOfChanges(files: RepositoryFiles): string {
+  const path = Object.keys(files).find((each) => /(?:^|\/)changes\.xml$/.test(each))
+  return Buffer.from(files[path ?? '']?.data ?? '').toString('utf8')
 }
 
 function withJars(subject: Subject, jars: Subject['jars']): Subject {

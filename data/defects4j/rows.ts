@@ -81,9 +81,29 @@ export function titleOf(message: string, report: string): string | null {
     /^(?:Fix(?:e[sd])?|Bug ?fix)(?: for)?(?: an?)?(?: issue| bug| problem)?(?: where| when| with| in which)?:? (.+)$/i.exec(
       message,
     ) ?? []
-  const said = (byNumber ?? byWord)?.replace(/https?:\S+|\W*\b(?:[A-Z]+-|#)\d+\)?|\[\d+\]/g, '').trim()
+  const said = (byNumber ?? byWord)
+    ?.replace(/https?:\S+|\[\d+\]/g, '')
+    .replace(/[\s,;.]*[[(]*(?:\b[A-Z]+-|#)\d+[\])]*[:,]?\s*/g, '; ')
+    .replace(/^[;\s]+|[;.\s]+$/g, '')
   if (said === undefined || said.length < 15 || ofTheFix.test(said)) return null
-  return said.charAt(0).toUpperCase() + said.slice(1).replace(/[.\s]+$/, '')
+  // Names of methods stay as they are.
+  return said.replace(/^[a-z]+(?= )/, (word) => word.charAt(0).toUpperCase() + word.slice(1))
+}
+
+/** The title of the report in a project's list of changes, as Apache's projects keep it. */
+export function titleInChanges(xml: string, report: string): string | null {
+  const action = new RegExp(`<action[^>]*\\bissue="${report.replace(/\W/g, '\\$&')}"[^>]*>([^<]*)</action>`)
+  const [, text = ''] = action.exec(xml) ?? []
+  return titleOf(
+    `${report}: ${text
+      .replace(/&quot;/g, '"')
+      .replace(/&lt;/g, '<')
+      .replace(/&gt;/g, '>')
+      .replace(/&amp;/g, '&')
+      .replace(/\s+/g, ' ')
+      .trim()}`,
+    report,
+  )
 }
 
 /** A title with these words is about the change, not about what goes wrong. */
