@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { checkPy } from '../../data/wikitable-format-conversion/check.ts'
 import { formatNames, formats } from '../../data/wikitable-format-conversion/formats.ts'
+import { makeCheckout } from '../fakes/defects4j-checkout.ts'
 import { needs } from '../needs.ts'
 import { scratch } from './kit.ts'
 
@@ -111,4 +112,27 @@ test('every table format is read back by the check, whatever is in the cells', {
     const wrong = { ...table, rows: [...table.rows.slice(1), table.rows[0] ?? []] }
     expect([name, check(name, formats[name].render(wrong)).status]).toEqual([name, 1])
   }
+})
+
+test('a bug of a checkout of Defects4J becomes a task without the tests that show it', {
+  ...needs('bwrap', 'git', 'javac', '/usr/share/java/junit4.jar'),
+  timeout: 600_000,
+}, () => {
+  const dir = join(scratch, 'checkout')
+  const revision = makeCheckout(dir)
+  const { out, names, rejects } = generate('defects4j', '--source', 'real', '--input-dir', dir)
+  expect({ names, rejects }).toEqual({ names: ['defects4j-Tariffs-1'], rejects: { 'unreadable-row': 1 } })
+  const read = (path: string) => readFileSync(join(out, 'tasks/defects4j-Tariffs-1', path), 'utf8')
+  const instruction = read('instruction.md')
+  expect(instruction).toMatch(/^# tariffs: Heavy things have a price below zero\n/)
+  expect(instruction).toContain('assertEquals(245, tariff.total(5, 9000, 100));')
+  expect(instruction).toContain('expected:<245> but was:<244>')
+  expect(instruction).not.toContain('leavesOutWhatIsTooHeavy')
+  expect(read('task.toml')).toContain(revision)
+  const seen = 'environment/repo/src/test/java/org/example/tariffs/TariffTest.java'
+  expect(read(seen)).toContain('refusesOverlaps')
+  expect(read(seen)).not.toContain('leavesOutWhatIsTooHeavy')
+  expect(readdirSync(join(out, 'tasks/defects4j-Tariffs-1/environment/repo')).sort()).toEqual(['README.md', 'src'])
+  expect(read('tests/fail-to-pass.txt')).toBe('org.example.tariffs.TariffTest::leavesOutWhatIsTooHeavy\n')
+  expect(read('tests/pass-to-pass.txt').trim().split('\n')).toHaveLength(7)
 })
