@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { isNear } from '../../lib/disk.ts'
 import { buildDir } from '../../lib/drafts.ts'
+import { codeOf } from '../../lib/exhaustion.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { execProcess } from '../../lib/spawn-process.ts'
 import { walkTree, walkTreeNow } from '../../lib/tree.ts'
@@ -50,20 +51,22 @@ const systemDirs = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32', 'usr', 'op
  */
 export async function hostBase(basesDir: string, privileges: Privileges, cache: Cache): Promise<Base> {
   const packages = await fingerprint('/var/lib/dpkg/status')
+  const { overlays: dirs, ...others } = await systemParts(privileges)
+  const copies = await Promise.all(others.copied.map(async (path) => `${path} ${await fingerprint(path)}`))
   const key = digest([
     'host-5',
     privileges.mode,
     await readFile('/etc/os-release', 'utf8').catch(() => ''),
     packages,
     await fingerprintEtc(),
+    ...(others.dirs.length > 0 ? [...dirs.map(({ target }) => target), ...others.dirs, ...copies] : []),
   ])
   const dir = join(basesDir, key)
   cache.use('bases', key)
   if (!(await exists(dir))) {
-    await buildDir(dir, fillSkeleton)
+    await buildDir(dir, (draft) => fillSkeleton(draft, others))
     await cache.added('bases', key)
   }
-  const dirs = await systemOverlays()
   const closed = { basesDir, cache, dirs: dirs.map(({ lower }) => lower), packages }
   const layers = privileges.mode === 'root' ? await closedLayers(closed) : []
   const system = dirs.map((overlay) => ({ ...overlay, hides: layersWith(overlay.name, layers) }))
@@ -81,21 +84,84 @@ export async function requireOutsideOfHost(home: string): Promise<void> {
     )
 }
 
-async function systemOverlays(): Promise<Overlay[]> {
-  const overlays: Overlay[] = []
-  for (const name of systemDirs) {
-    const stat = await lstat(`/${name}`).catch(() => null)
-    if (stat?.isDirectory() && (await readdir(`/${name}`)).length > 0)
-      overlays.push({ name, lower: `/${name}`, target: name })
+/** What is shown of the host's system directories. */
+export interface SystemParts {
+  readonly overlays: readonly Overlay[]
+  /** Directories of the skeleton, which overlays are mounted on or in. */
+  readonly dirs: readonly string[]
+  /** Files and links beside them. */
+  readonly copied: readonly string[]
+}
+
+/** Finds out how they are shown; throws a UserError where they cannot be. */
+export async function systemParts({ mode }: Privileges): Promise<SystemParts> {
+  const mounts = mode === 'root' ? [] : mountPoints(await readFile('/proc/self/mountinfo', 'utf8'))
+  const found: SystemParts[] = []
+  for (const name of systemDirs) if (await isFilledDir(`/${name}`)) found.push(await partsOf(`/${name}`, mounts))
+  return joined(found)
+}
+
+/** The places where something is mounted, of a list as the kernel writes it. */
+export function mountPoints(list: string): string[] {
+  return list
+    .split('\n')
+    .flatMap((line) => line.split(' ')[4] ?? [])
+    .map((path) => path.replaceAll(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))))
+}
+
+/** Every sandbox mounts each of them, and copies are kept on the disk. */
+const most = { overlays: 60, copiedBytes: 256 * 1024 * 1024 }
+
+/**
+ * How a directory of the host is shown. In a user namespace the kernel makes no overlay of a directory that something is mounted in: such a
+ * one is a directory of the skeleton, with an overlay for each of its own. What is mounted is not shown, as in root's overlays.
+ * No program inside can move such a directory away: it is of a lower layer.
+ */
+export async function partsOf(dir: string, mounts: readonly string[]): Promise<SystemParts> {
+  const inside = mounts.find((mount) => mount.startsWith(`${dir}/`))
+  const path = dir.slice(1)
+  if (inside === undefined)
+    return { overlays: [{ name: path.replaceAll('/', '+'), lower: dir, target: path }], dirs: [], copied: [] }
+  const found: SystemParts[] = [{ overlays: [], dirs: [path], copied: [] }]
+  let copiedBytes = 0
+  for (const entry of await readdir(dir, { withFileTypes: true })) {
+    const below = `${dir}/${entry.name}`
+    const isMounted = mounts.includes(below)
+    if (!entry.isDirectory() && !isMounted) {
+      copiedBytes += (await lstat(below).catch(() => null))?.size ?? 0
+      found.push({ overlays: [], dirs: [], copied: [below] })
+    }
+    if (entry.isDirectory()) found.push({ overlays: [], dirs: [below.slice(1)], copied: [] })
+    if (entry.isDirectory() && !isMounted && (await isFilledDir(below))) found.push(await partsOf(below, mounts))
   }
-  return overlays
+  const parts = joined(found)
+  const isTooMuch = parts.overlays.length > most.overlays || copiedBytes > most.copiedBytes
+  if (isTooMuch || parts.overlays.some(({ lower }) => /[:,\\]/.test(lower)))
+    throw new UserError(
+      `local sandboxes of this user cannot show ${dir}: ${inside} is mounted in it`,
+      'run as root, unmount it, or give the sandbox another root file system with its option rootfs',
+    )
+  return parts
+}
+
+function joined(parts: readonly SystemParts[]): SystemParts {
+  return {
+    overlays: parts.flatMap(({ overlays }) => overlays),
+    dirs: parts.flatMap(({ dirs }) => dirs),
+    copied: parts.flatMap(({ copied }) => copied),
+  }
+}
+
+async function isFilledDir(path: string): Promise<boolean> {
+  const stat = await lstat(path).catch(() => null)
+  return stat?.isDirectory() === true && (await readdir(path).catch(() => [])).length > 0
 }
 
 function layersWith(name: string, layers: readonly string[]): string[] {
   return layers.map((layer) => join(layer, name)).filter((dir) => existsSync(dir))
 }
 
-async function fillSkeleton(draft: string): Promise<void> {
+async function fillSkeleton(draft: string, others: Pick<SystemParts, 'dirs' | 'copied'>): Promise<void> {
   for (const [path, mode] of skeleton) {
     await mkdir(join(draft, path), { recursive: true })
     await chmod(join(draft, path), mode)
@@ -105,11 +171,22 @@ async function fillSkeleton(draft: string): Promise<void> {
     if (stat?.isSymbolicLink()) await symlink(await readlink(`/${name}`), join(draft, name))
     else if (stat?.isDirectory()) await mkdir(join(draft, name), { recursive: true })
   }
+  await showOthers(draft, others)
   await symlink('/run', join(draft, 'var/run'))
   await copySafeEtc(join(draft, 'etc'))
   await copyPackageDatabase(draft)
   await openToAll(draft)
   await chmod(draft, 0o755)
+}
+
+async function showOthers(draft: string, { dirs, copied }: Pick<SystemParts, 'dirs' | 'copied'>): Promise<void> {
+  for (const path of dirs) await mkdir(join(draft, path), { recursive: true })
+  for (const path of copied) {
+    // What this user may not read would be closed to them inside, too.
+    await cp(path, join(draft, path), { verbatimSymlinks: true }).catch((error: unknown) => {
+      if (codeOf(error) !== 'EACCES') throw error
+    })
+  }
 }
 
 const closedToOthers = new Set(['root', 'etc/shadow', 'etc/gshadow', 'var/lib/dpkg/lock', 'var/lib/dpkg/lock-frontend'])

@@ -4,7 +4,7 @@ import type { SandboxAbilities, SandboxFacts, SandboxNeeds, SandboxRequest } fro
 import { lazily } from '../../lib/shared-work.ts'
 import type { Lease } from '../common/lease.ts'
 import type { LeaseProvider } from '../namespaces/allowlist.ts'
-import { type Base, directoryBase, hostBase, requireOutsideOfHost } from './base.ts'
+import { type Base, directoryBase, hostBase, requireOutsideOfHost, systemParts } from './base.ts'
 import { makeImageHost } from './image/layers.ts'
 import { buildImage, type Image } from './image.ts'
 import { LocalBody } from './lease.ts'
@@ -52,7 +52,8 @@ export function makeLocal(options: LocalOptions, context: PluginContext): LeaseP
     preflight: async ({ networks = [] } = {}) => {
       const home = await makeHome(context.stateDir)
       if (!options.rootfs) await requireOutsideOfHost(home)
-      await findPrivileges(home, options)
+      const privileges = await findPrivileges(home, options)
+      if (!options.rootfs) await systemParts(privileges)
       if (networks.includes('public')) requireUplink()
     },
     about: async () => aboutIds(await findPrivileges(await makeHome(context.stateDir), options)),
