@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { laws, parseLabels, ratesOf, ratesWithReviewer } from './lib/law-rates.ts'
+import { type LawRates, laws, parseLabels, ratesOf, ratesWithReviewer } from './lib/law-rates.ts'
 
-/** A reviewer that is wrong about one task in twenty. */
-const reviewerError = 0.05
+/** Stand-ins for a reviewer: each is wrong about this share of the good tasks, and of the bad ones. No model has reviewed these tasks. */
+const reviewerErrors = [0.05, 0.03]
 const goals = { caught: 95, lost: 5 }
 
 /** How well the checks tell good tasks from bad ones, by tasks that a person labeled. Counts stored outcomes; nothing runs. */
@@ -16,7 +16,6 @@ export default {
     const sound = tasks.filter(({ failed }) => failed.every(isLaw))
     const alone = ratesOf(sound, isLaw)
     const all = ratesOf(tasks, () => true)
-    const reviewed = ratesWithReviewer(tasks, reviewerError)
     return [
       { name: `bad tasks rejected without the laws, of ${all.bad}`, value: 100 * before.caught, unit: '%' },
       {
@@ -34,19 +33,30 @@ export default {
       },
       { name: 'rejected tasks that are bad', value: 100 * all.precision, unit: '%' },
       {
-        name: `bad tasks rejected, with a reviewer of ${100 * reviewerError} % error`,
-        value: 100 * reviewed.caught,
+        name: 'good tasks that a reviewer may reject without missing the goal, computed',
+        value: (goals.lost - 100 * all.lost) / (1 - all.lost),
         unit: '%',
-        goal: goals.caught,
-        ok: reviewed.caught * 100 >= goals.caught,
       },
-      {
-        name: 'good tasks lost, with the same reviewer',
-        value: 100 * reviewed.lost,
-        unit: '%',
-        goal: goals.lost,
-        ok: reviewed.lost * 100 < goals.lost,
-      },
+      ...reviewerErrors.flatMap((error) => reviewedRows(ratesWithReviewer(tasks, error), `${100 * error} %`)),
     ]
   },
+}
+
+function reviewedRows({ caught, lost }: LawRates, error: string) {
+  return [
+    {
+      name: `bad tasks rejected, with a stand-in reviewer of ${error} error, computed`,
+      value: 100 * caught,
+      unit: '%',
+      goal: goals.caught,
+      ok: caught * 100 >= goals.caught,
+    },
+    {
+      name: `good tasks lost, with a stand-in reviewer of ${error} error, computed`,
+      value: 100 * lost,
+      unit: '%',
+      goal: goals.lost,
+      ok: lost * 100 < goals.lost,
+    },
+  ]
 }

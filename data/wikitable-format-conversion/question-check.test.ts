@@ -70,6 +70,7 @@ test.each([
   ['2 more', '2'],
   ['7,5', '7,5'],
   ['412', null],
+  ['2 Lakes Cup', null],
   ['412 visitors', null],
   ['20.6 km (12.8 mi)', '20.6 km (12.8 mi)'],
 ])('an answer counts where a cell or a calculation gives it, without a unit that nobody asks for: %s', (answer, as) => {

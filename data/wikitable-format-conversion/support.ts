@@ -11,7 +11,7 @@ export interface AskedTable {
 export function supported(answer: string, { header, rows }: AskedTable): string | null {
   const text = [header, ...rows].flat().map(folded).join(' | ')
   if (text.includes(folded(answer))) return answer
-  const [, digits] = /^([$]?-?\d[\d,]*(?:\.\d+)?%?)(?: [a-z]+){0,2}$/i.exec(answer) ?? []
+  const [, digits] = /^([$]?-?\d[\d,]*(?:\.\d+)?%?)(?: [a-z]+){0,2}$/.exec(answer) ?? []
   if (digits === undefined) return null
   const value = numbersIn(digits)[0] ?? Number.NaN
   const isCount = Number.isInteger(value) && value >= 0 && value <= Math.max(rows.length, header.length)

@@ -82,11 +82,24 @@ function complaintsIn(stderr: string): string[] {
 }
 
 const isAbsent = (kind: string | undefined) => kind === 'absent' || kind === 'nowhere'
-const hedged = /\b(?:not|never|without|don't|if|unless|such as|e\.g\.|example|like|would|outside)\b/i
+const hedgesNext = /\b(?:not|never|without|don't|if|unless|such as|e\.g|example|like|would|outside)\b/i
+const hedgesBack = /\b(?:not|never|don't|if|unless|would|exists?)\b/i
+
+/** Whether the sentence of a line that names a path leaves open if it is there. Words like "such as" speak of what follows them. */
+function isHedged({ path, line }: NamedPath): boolean {
+  const sentences = line.split(/(?<!\b(?:e\.g|i\.e|etc))[.?!]\s+(?=[A-Z`(])/)
+  return sentences
+    .filter((sentence) => sentence.includes(path))
+    .every((sentence) => {
+      const at = sentence.indexOf(path)
+      return hedgesNext.test(sentence.slice(0, at)) || hedgesBack.test(sentence.slice(at + path.length))
+    })
+}
 
 /** Neither there, nor made, nor spoken of by the tests or the solution. */
-function isMissing({ path, line }: NamedPath, { before, after, workdir }: LawSights, { rounds }: TaskFiles): boolean {
-  if (!isAbsent(before.get(path)) || !isAbsent(after.get(path)) || hedged.test(line)) return false
+function isMissing(named: NamedPath, { before, after, workdir }: LawSights, { rounds }: TaskFiles): boolean {
+  const { path } = named
+  if (!isAbsent(before.get(path)) || !isAbsent(after.get(path)) || isHedged(named)) return false
   const [, top = ''] = workdir.split('/')
   if (before.get(path) === 'nowhere' && (top === '' || !path.startsWith(`/${top}/`))) return false
   const name = path.slice(path.lastIndexOf('/') + 1)

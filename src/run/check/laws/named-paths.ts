@@ -50,6 +50,9 @@ function pathsInLine({ text: line, where }: Line): NamedPath[] {
   })
 }
 
+/** Each path with its first mention, which says what it is. */
 function once(found: readonly NamedPath[]): NamedPath[] {
-  return [...new Map(found.map((it) => [it.path, it])).values()]
+  const byPath = new Map<string, NamedPath>()
+  for (const it of found) if (!byPath.has(it.path)) byPath.set(it.path, it)
+  return [...byPath.values()]
 }
