@@ -67,6 +67,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
     dockerfile: [],
     exchanges: ['atif'],
     'gemini-generate': [],
+    github: [],
     'harbor-job': [],
     'harbor-task': ['dockerfile'],
     hub: ['task-parquet'],

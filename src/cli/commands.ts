@@ -41,6 +41,10 @@ export const commands: Group = {
       unpack: { summary: 'Unpack tasks from a parquet file', load: () => import('./tasks/unpack.ts') },
       convert: { summary: 'Convert Terminal-Bench tasks to Harbor tasks', load: () => import('./tasks/convert.ts') },
       pin: { summary: 'Pin what tasks install to exact versions', load: () => import('./tasks/pin.ts') },
+      'find-dockerfiles': {
+        summary: 'Search GitHub for Dockerfiles that may be used',
+        load: () => import('./tasks/find-dockerfiles.ts'),
+      },
     },
   },
   agents: {

@@ -28,6 +28,8 @@ import { parseEngineFile } from '../../src/formats/engine-yaml.ts'
 import { readExchanges } from '../../src/formats/exchanges/read-exchanges.ts'
 import { geminiGenerate } from '../../src/formats/gemini-generate.ts'
 import { readGguf } from '../../src/formats/gguf.ts'
+import { fileText, repositoryFacts, searchDockerfiles } from '../../src/formats/github/code-search.ts'
+import type { Github } from '../../src/formats/github/github-api.ts'
 import { parseJobConfig, parseTrialConfigDocument } from '../../src/formats/harbor-job/job-config.ts'
 import { parseJobResult } from '../../src/formats/harbor-job/job-result.ts'
 import { readDocument } from '../../src/formats/harbor-job/read-config.ts'
@@ -575,6 +577,28 @@ const parsers: readonly ForeignParser[] = [
     read: ({ text }) => htmlToMarkdown(text),
   },
   {
+    name: 'searches of GitHub',
+    samples: [readFileSync('test/fixtures/github/code-search.json', 'utf8')],
+    errors: ['BoundaryError'],
+    read: async ({ text }) => {
+      const found = searchDockerfiles(githubSaying(text), 'x')
+      for (let next = await found.next(); !next.done; ) next = await found.next()
+    },
+  },
+  {
+    name: 'repositories of GitHub',
+    samples: [readFileSync('test/fixtures/github/repository.json', 'utf8')],
+    errors: ['BoundaryError'],
+    read: ({ text }) => repositoryFacts(githubSaying(text), 'org/name'),
+  },
+  {
+    name: 'files of GitHub',
+    samples: [readFileSync('test/fixtures/github/blob.json', 'utf8')],
+    errors: ['BoundaryError'],
+    read: ({ text }) =>
+      fileText(githubSaying(text), { repo: 'org/name', path: 'Dockerfile', sha: '0'.repeat(40) }, 1000),
+  },
+  {
     name: 'metrics',
     samples: ['# HELP a b\n# TYPE a counter\na{b="c",d="e\\"f"} 1.5e3 123\nb +Inf\n'],
     read: ({ text }) => parseMetrics(text),
@@ -692,4 +716,8 @@ function seedOf(chosen: string | undefined): number {
   if (chosen !== undefined) return Number(chosen)
   const { stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' })
   return Number.parseInt(stdout?.slice(0, 7) || '1', 16)
+}
+
+function githubSaying(text: string): Github {
+  return { get: async () => ({ status: 200, document: parseJson(text) }) }
 }

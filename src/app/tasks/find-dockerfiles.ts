@@ -1,0 +1,176 @@
+import { mkdir } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import {
+  type FoundFile,
+  fileText,
+  mostResults,
+  type RepositoryFacts,
+  repositoryFacts,
+  searchDockerfiles,
+} from '../../formats/github/code-search.ts'
+import { type Github, type GithubAt, makeGithub } from '../../formats/github/github-api.ts'
+import { isMissing, writeAtomic } from '../../lib/files.ts'
+import { type JsonLines, openJsonLines, readJsonLines } from '../../lib/jsonl.ts'
+import { acquireOwner } from '../../store/job-owner.ts'
+import { explainDisk } from '../disk-errors.ts'
+
+/** Licenses that let others use a Dockerfile in a dataset. */
+export const usualLicenses = [
+  ...['MIT', 'MIT-0', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'ISC', 'Unlicense', 'CC0-1.0'],
+] as const
+
+export interface FindRequest {
+  /** Each is searched for by itself. */
+  readonly keywords: readonly string[]
+  /** JSON lines of Dockerfiles, as `makers/environment` takes them. What was found before stays. */
+  readonly out: string
+  /** Files of each keyword (default: 20). */
+  readonly limit?: number | undefined
+  /** Of the repository, by its SPDX id (default: usual permissive ones). */
+  readonly licenses?: readonly string[] | undefined
+  /** Larger files are left out (default: 20,000). */
+  readonly maxBytes?: number | undefined
+}
+
+export interface FoundDockerfiles {
+  readonly out: string
+  readonly files: number
+  readonly repositories: number
+  /** Why others were left out, with counts. */
+  readonly skipped: Readonly<Record<string, number>>
+}
+
+const fileLine = z.object({
+  kind: z.literal('file'),
+  keyword: z.string(),
+  ...{ repo: z.string(), path: z.string(), sha: z.string(), license: z.string(), description: z.string() },
+  stars: z.number(),
+  text: z.string(),
+})
+const journalLine = z.discriminatedUnion('kind', [
+  fileLine,
+  z.object({ kind: z.literal('skip'), keyword: z.string(), repo: z.string(), sha: z.string(), why: z.string() }),
+  z.object({ kind: z.literal('done'), keyword: z.string() }),
+])
+type JournalLine = z.output<typeof journalLine>
+
+/**
+ * Searches GitHub for Dockerfiles that may be used. Whatever is learned is written down beside the file at once: the same request resumes,
+ * and asks for no file twice. The file itself appears whole.
+ */
+export async function findDockerfiles(request: FindRequest, at: GithubAt): Promise<FoundDockerfiles> {
+  if (request.keywords.length === 0) throw new UserError('expected words to search for, got none', 'name at least one')
+  const out = resolve(request.out)
+  const github = makeGithub(at)
+  return explainDisk(out, async () => {
+    const place = `${out}.search`
+    const journal = `${place}/journal.jsonl`
+    await mkdir(place, { recursive: true })
+    const release = await acquireOwner(place)
+    const lines = await openJsonLines(journal)
+    try {
+      const search = new Search(github, request, { known: await readJournal(journal), lines, notify: at.notify })
+      for (const keyword of new Set(request.keywords)) await search.keyword(keyword)
+    } finally {
+      await lines.close()
+      await release()
+    }
+    return writeFound(out, await readJournal(journal))
+  })
+}
+
+interface SearchState {
+  readonly known: JournalLine[]
+  readonly lines: JsonLines
+  readonly notify: GithubAt['notify']
+}
+
+class Search {
+  private readonly seen: Set<string>
+  private readonly repositories = new Map<string, RepositoryFacts | null>()
+
+  constructor(
+    private readonly github: Github,
+    private readonly request: FindRequest,
+    private readonly state: SearchState,
+  ) {
+    this.seen = new Set(state.known.flatMap((line) => (line.kind === 'done' ? [] : [line.sha])))
+  }
+
+  async keyword(keyword: string): Promise<void> {
+    const { limit = 20 } = this.request
+    const own = this.state.known.filter((line) => line.keyword === keyword)
+    let files = own.filter(({ kind }) => kind === 'file').length
+    if (files >= limit || own.some(({ kind }) => kind === 'done')) return
+    const found = searchDockerfiles(this.github, keyword)
+    while (files < limit) {
+      const next = await found.next()
+      if (next.done) {
+        const { total, complete } = next.value
+        if (!complete) this.state.notify(incomplete(keyword, total))
+        await this.note({ kind: 'done', keyword })
+        return
+      }
+      if (this.seen.has(next.value.sha)) continue
+      this.seen.add(next.value.sha)
+      const line = await this.look(keyword, next.value)
+      if (line.kind === 'file') files++
+      await this.note(line)
+    }
+  }
+
+  private async look(keyword: string, file: FoundFile): Promise<JournalLine> {
+    const { licenses = usualLicenses, maxBytes = 20_000 } = this.request
+    const { repo, path, sha } = file
+    const skip = (why: string): JournalLine => ({ kind: 'skip', keyword, repo, sha, why })
+    const known = this.repositories.get(repo)
+    const facts = known === undefined ? await repositoryFacts(this.github, repo) : known
+    this.repositories.set(repo, facts)
+    if (facts === null) return skip('gone')
+    // The token may see what its owner alone may.
+    if (!facts.isPublic) return skip('private')
+    if (facts.license === null || !licenses.includes(facts.license)) return skip('license')
+    const read = await fileText(this.github, file, maxBytes)
+    if ('skip' in read) return skip(read.skip)
+    const { license, description, stars } = facts
+    return { kind: 'file', keyword, repo, path, sha, license, description, stars, text: read.text }
+  }
+
+  private async note(line: JournalLine): Promise<void> {
+    this.state.lines.append(line)
+    await this.state.lines.flush()
+  }
+}
+
+function incomplete(keyword: string, total: number): string {
+  return total > mostResults
+    ? `${keyword}: GitHub has ${total}, and shows ${mostResults} of any search; more words find others`
+    : `${keyword}: GitHub ran out of time, and did not look at everything`
+}
+
+async function readJournal(path: string): Promise<JournalLine[]> {
+  const found: JournalLine[] = []
+  try {
+    // A line that a crash cut short is none.
+    for await (const line of readJsonLines(path)) {
+      const parsed = journalLine.safeParse(line)
+      if (parsed.success) found.push(parsed.data)
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+  return found
+}
+
+async function writeFound(out: string, journal: readonly JournalLine[]): Promise<FoundDockerfiles> {
+  const bySha = new Map(journal.flatMap((line) => (line.kind === 'file' ? [[line.sha, line] as const] : [])))
+  const order = ({ repo, path, sha }: FoundFile) => `${repo}\0${path}\0${sha}`
+  const files = [...bySha.values()].sort((a, b) => (order(a) < order(b) ? -1 : 1))
+  const lines = files.map(({ kind: _, keyword: __, ...file }) => `${JSON.stringify(file)}\n`)
+  await writeAtomic(out, lines.join(''))
+  const skipped: Record<string, number> = {}
+  for (const line of journal) if (line.kind === 'skip') skipped[line.why] = (skipped[line.why] ?? 0) + 1
+  return { out, files: files.length, repositories: new Set(files.map(({ repo }) => repo)).size, skipped }
+}

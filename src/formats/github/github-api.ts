@@ -1,0 +1,115 @@
+import { BoundaryError, UserError } from '../../core/errors.ts'
+import { sleep } from '../../lib/deadline.ts'
+import { type HttpAnswer, HttpFailure, makeHttpClient } from '../../lib/http-client.ts'
+import { isLoopback } from '../../lib/loopback.ts'
+import { parseJson } from '../../lib/parse-json.ts'
+
+export interface GithubAt {
+  /** Holds the token (`GITHUB_TOKEN` or `GH_TOKEN`), and where GitHub is (`GITHUB_API_URL`) if not at api.github.com. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly signal: AbortSignal
+  readonly notify: (line: string) => void
+  /** How waits are waited for. */
+  readonly pause?: typeof sleep
+}
+
+/** An answer of GitHub. Any status but those of limits and of servers that are down. */
+export interface GithubAnswer {
+  readonly status: number
+  readonly document: unknown
+}
+
+export interface Github {
+  /** Asks for a path such as `/repos/org/name`; waits as long as limits ask for. A longer answer is a `too-large`. */
+  get(path: string, limitBytes: number): Promise<GithubAnswer | 'too-large'>
+}
+
+const mostTries = 8
+/** GitHub counts by the hour: no limit lasts longer. */
+const longestWaitMs = 3_700_000
+const timeoutMs = 60_000
+
+/** GitHub's REST API with a token of the environment, which goes nowhere else. */
+export function makeGithub({ env, signal, notify, pause = sleep }: GithubAt): Github {
+  const token = env.GITHUB_TOKEN || env.GH_TOKEN
+  if (!token)
+    throw new UserError(
+      'expected a token of GitHub in GITHUB_TOKEN or GH_TOKEN, found none',
+      'GitHub searches code for accounts only; a token without any rights will do',
+      3,
+    )
+  const base = baseOf(env.GITHUB_API_URL)
+  const http = makeHttpClient(env)
+  const headers = {
+    accept: 'application/vnd.github+json',
+    authorization: `Bearer ${token}`,
+    'user-agent': 'ot-agent',
+    'x-github-api-version': '2022-11-28',
+  }
+  const send = async (url: string, limitBytes: number): Promise<HttpAnswer | 'too-large' | 'lost'> => {
+    try {
+      return await http.send({ method: 'GET', url, headers, timeoutMs, limitBytes, signal })
+    } catch (error) {
+      if (!(error instanceof HttpFailure)) throw error
+      return error.trouble === 'too-large' ? 'too-large' : 'lost'
+    }
+  }
+  const get: Github['get'] = async (path, limitBytes) => {
+    let url = `${base}${path}`
+    for (let nth = 1; nth <= mostTries; nth++) {
+      signal.throwIfAborted()
+      const answer = await send(url, limitBytes)
+      if (answer === 'too-large') return answer
+      const waitMs = answer === 'lost' ? 1000 * 2 ** nth : waitOf(answer, nth)
+      if (answer !== 'lost' && waitMs === null) {
+        const moved = answer.status > 300 && answer.status < 309 ? String(answer.headers.location ?? '') : ''
+        // Never to another server: the token would go with it.
+        if (!moved.startsWith(`${base}/`)) return readAnswer(answer)
+        url = moved
+        continue
+      }
+      if (waitMs !== null && waitMs > longestWaitMs) break
+      if (nth === mostTries) break
+      if (answer !== 'lost' && answer.status < 500)
+        notify(`GitHub asks to wait for ${Math.ceil((waitMs ?? 0) / 1000)} s`)
+      await pause(waitMs ?? 0, signal)
+    }
+    throw new BoundaryError('store', `GitHub gave no answer to ${path.split('?')[0]}: try again later`)
+  }
+  return { get }
+}
+
+function baseOf(given: string | undefined): string {
+  const base = (given || 'https://api.github.com').replace(/\/+$/, '')
+  const url = URL.canParse(base) ? new URL(base) : null
+  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))) return base
+  throw new UserError(
+    'GITHUB_API_URL: expected an https:// address, over which a token can be sent',
+    'for example https://api.github.com',
+  )
+}
+
+function readAnswer({ status, body }: HttpAnswer): GithubAnswer {
+  const document = parseJson(body.toString('utf8'))
+  if (status === 401)
+    throw new UserError('GitHub did not accept the token', 'check GITHUB_TOKEN or GH_TOKEN: it may have expired', 3)
+  return { status, document }
+}
+
+/** How long a limit, or a server that is down, has to be waited for; null for any other answer. */
+export function waitOf({ status, headers, body }: HttpAnswer, nth: number): number | null {
+  if (status >= 500) return 1000 * 2 ** nth
+  if (status !== 403 && status !== 429) return null
+  const header = (name: string) => (headers[name] === undefined ? null : String(headers[name]))
+  const after = header('retry-after')
+  if (after !== null && /^\d+$/.test(after)) return Number(after) * 1000
+  const reset = header('x-ratelimit-reset')
+  if (header('x-ratelimit-remaining') === '0' && reset !== null && /^\d+$/.test(reset)) {
+    // By GitHub's own clock, which this machine's may not agree with.
+    const now = Date.parse(header('date') ?? '')
+    return Math.max(0, Number(reset) * 1000 - (Number.isNaN(now) ? Date.now() : now)) + 1000
+  }
+  const message = String(Object(parseJson(body.toString('utf8'))).message ?? '')
+  // Without a header: at least a minute, and longer each time.
+  return status === 429 || /secondary rate limit|abuse detection/i.test(message) ? 60_000 * 2 ** (nth - 1) : null
+}
