@@ -210,12 +210,14 @@ export function seccompFileIn(home: string): string {
 
 /** Starts it by the starter. */
 export function startEntry(ids: OwnIds, command: Prepared, limitBytes: number): Promise<StartedProcess> {
+  return startProcess({ ...startRequest(ids, command), streams: [1, 2, 3], limitBytes })
+}
+
+function startRequest(ids: OwnIds, command: Prepared) {
   const { enter, inside, argv } = command
-  const how = { streams: [1, 2, 3], limitBytes }
-  if (inside === null) return startProcess({ ...enterRequest(ids, command), ...how })
+  if (inside === null) return enterRequest(ids, command)
   const { seccompFile, joinFiles, innerPid } = enter
-  return startProcess({
-    ...how,
+  return {
     ids,
     env: inside.env,
     joinFiles,
@@ -229,7 +231,7 @@ export function startEntry(ids: OwnIds, command: Prepared, limitBytes: number): 
       plan: insidePlan(inside),
     },
     argv,
-  })
+  }
 }
 
 /** Opens a terminal by the starter, or from this process where there is none or it may not take a terminal over. */
@@ -262,7 +264,7 @@ export function openOnTerminal(
     return openPty(start, { ...options, owner: ids?.first }, cleanUp)
   }
   const { cols = 160, rows = 40 } = options
-  const request = { ...enterRequest(ids, command), streams: [], limitBytes: 0 }
+  const request = { ...startRequest(ids, command), streams: [], limitBytes: 0 }
   return openPtyOf((fd) => startProcess({ ...request, terminal: { fd, cols, rows } }), cleanUp)
 }
 

@@ -245,7 +245,7 @@ export class Machine {
       userns: privileges.usernsPid !== null,
     }
     // Without control groups its processes are found by a variable that only another program than the starter carries.
-    const inside = byStarter && !terminal && group.joinFiles.length > 0 ? request : null
+    const inside = byStarter && group.joinFiles.length > 0 ? request : null
     const args = inside ? [] : keepArgs(commandArgs(request), dir, byStarter)
     const enter = {
       privileges,

@@ -76,6 +76,26 @@ describe.skipIf(ownIds === null)('a command that the starter lets in', needs('bw
     )
   })
 
+  test('is on a terminal that it finds in /dev, and is let in as others are', async () => {
+    const argv = [
+      'sh',
+      '-c',
+      'tty; grep CapEff /proc/self/status; cut -d" " -f4 /proc/$$/stat; echo $0 > /dev/console; no-such-program',
+    ]
+    const terminal = await box.openTerminal({ argv })
+    let shown = ''
+    terminal.onData((text) => {
+      shown += text
+    })
+    expect(await terminal.exited).toBe(127)
+    expect(shown).toMatch(/^\/dev\/console\r\nCapEff:\s+00000000a00405fb\r\n0\r\nsh\r\n.*not found\r\n$/)
+    const missing = await box.openTerminal({ argv: ['no-such-program'] })
+    missing.onData((text) => {
+      shown = text
+    })
+    expect([await missing.exited, shown]).toEqual([127, 'cannot run no-such-program: No such file or directory\r\n'])
+  })
+
   test('ends as a shell would end it', async () => {
     // Whole results, so that a failure shows what the command said.
     const plain = { stdout: '', stderr: '', timedOut: false, truncated: false }

@@ -62,7 +62,7 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('unshare'), () =>
 
   test('tells of programs that are killed, and of programs that are not there', async () => {
     expect(await run(['sh', '-c', 'kill -9 $$'])).toMatchObject({ code: null, signal: 'SIGKILL' })
-    expect(await run(['no-such-program'])).toMatchObject({ code: 126, err: expect.stringContaining('no-such-program') })
+    expect(await run(['no-such-program'])).toMatchObject({ code: 127, err: expect.stringContaining('no-such-program') })
     await expect(run(['echo', 'a\0b'])).rejects.toThrow('NUL')
   })
 

@@ -24,7 +24,8 @@ _Noreturn void fail(const char *what, const char *detail, long error) {
   at = put_text(at, end, "\n");
   sys(write, 2, line, at - line);
   if (report_fd >= 0) sys(write, report_fd, report_word, length_of(report_word));
-  end_process(126);
+  // As a shell ends.
+  end_process(equals(report_word, "missing") ? 127 : 126);
   __builtin_unreachable();
 }
 

@@ -42,11 +42,28 @@ static void make_mount_point(const char *at) {
   if (result != -EEXIST) check(result, "mkdir", at);
 }
 
+/*
+ * The terminal of a command, under the name that it has among the mounts of the host; -1 where it has none. Programs such as tmux look for
+ * theirs in /dev, where the terminals of the host are not.
+ */
+static int terminal_tree(void) {
+  enum { MAJOR = 136 };
+  struct stat here, named;
+  char path[32];
+  if (sys(fstat, 0, &here) < 0) return -1;
+  if ((here.st_mode & 0170000) != 0020000 || (here.st_rdev >> 8 & 0xfff) != MAJOR) return -1;
+  uint64_t number = (here.st_rdev & 0xff) | (here.st_rdev >> 12 & 0xfff00);
+  *put_number(put_text(path, path + 9, "/dev/pts/"), number) = 0;
+  if (sys(newfstatat, AT_FDCWD, path, &named, AT_SYMLINK_NOFOLLOW) < 0) return -1;
+  if (named.st_dev != here.st_dev || named.st_ino != here.st_ino) return -1;
+  return tree_of(path, MOUNT_ATTR_NOSUID);
+}
+
 enum { DEVICES = 6 };
 static const char *const device_paths[DEVICES] = {"/dev/null",   "/dev/zero",    "/dev/full",
                                                   "/dev/random", "/dev/urandom", "/dev/tty"};
 
-static void make_devices(const int *nodes) {
+static void make_devices(const int *nodes, int terminal) {
   static const struct { const char *to, *at; } links[] = {
       {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"},
       {"/proc/self/fd", "/dev/fd"},      {"/proc/kcore", "/dev/core"},       {"pts/ptmx", "/dev/ptmx"}};
@@ -60,6 +77,9 @@ static void make_devices(const int *nodes) {
   sys(mkdirat, AT_FDCWD, "/dev/shm", 0755);
   struct option options[] = {{"ptmxmode", "0666"}, {"mode", "0620"}, {0}};
   attach(fresh("devpts", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, options), "/dev/pts");
+  if (terminal < 0) return;
+  close_file(open_or_fail("/dev/console", O_WRONLY | O_CREAT));
+  attach(terminal, "/dev/console");
 }
 
 /* Opens what the plan shows: `rw`, `ro`, or `hide` for an empty directory. */
@@ -79,7 +99,7 @@ void make_root(const char *merged, struct list plan) {
   mount_at("none", "/", "none", MS_REC | MS_PRIVATE, "");
   int root = tree_of(merged, OWN);
   for (size_t i = 0; i < DEVICES; i++) nodes[i] = tree_of(device_paths[i], MOUNT_ATTR_NOSUID);
-  int *trees = open_parts(plan);
+  int *trees = open_parts(plan), terminal = terminal_tree();
   int proc = fresh("proc", OWN | MOUNT_ATTR_NOEXEC, (struct option[]){{0}});
   attach(root, merged);
   check(sys(chdir, merged), merged, NULL);
@@ -89,7 +109,7 @@ void make_root(const char *merged, struct list plan) {
   make_mount_point("/proc");
   attach(proc, "/proc");
   make_mount_point("/dev");
-  make_devices(nodes);
+  make_devices(nodes, terminal);
   for (size_t i = 0; i < plan.count / 3; i++) {
     const char *at = plan.words[i * 3 + 1];
     if (!starts_with(at, "/proc/")) make_mount_point(at);
