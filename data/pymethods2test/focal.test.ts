@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { needs } from '../../test/needs.ts'
-import { foreignImports, runner, takeBody } from './focal.ts'
+import { bodyOf, foreignImports, runner, takeBody, untoldWords } from './focal.ts'
 
 test('what comes with Python is no package, and neither are optional imports or words of a sentence', () => {
   const code = `from __future__ import annotations
@@ -34,6 +34,24 @@ test.each([
   expect(takeBody(`${before}${doc}${body}${after}`, 'sort')).toBe(
     `${before}${doc}    raise NotImplementedError\n${after}`,
   )
+})
+
+test('words that only the body and the test know cannot be written again', () => {
+  const code = (body: string) =>
+    `class Report:\n    def show(self):\n        "Says where values come from."\n${body}\n\n    def other(self):\n        return 'From files:'\n`
+  const untold = (body: string, wanted: string) => {
+    const [whole, testCode] = [
+      code(body),
+      `class T:\n    def test_it(self):\n        check(${wanted})\n\n    def test_other(self):\n        check('Defaults')\n`,
+    ]
+    const empty = takeBody(whole, 'show') ?? ''
+    expect(bodyOf(whole, empty).join('\n').trim()).toBe(body.trim())
+    return untoldWords(bodyOf(whole, empty), empty, { test: 'test_it', testCode })
+  }
+  const body = "        lines = ['From files:']\n        return 'Defaults: %s values\\n' % lines"
+  expect(untold(body, "'Defaults: 3 values'")).toEqual(['Defaults:'])
+  expect(untold(body, "'From files: x'")).toEqual([])
+  expect(untold(body, 'show(3)')).toEqual([])
 })
 
 test('the test runs also where its file starts all tests when it is loaded', needs('python3'), () => {

@@ -74,6 +74,38 @@ export function takeBody(code: string, method: string): string | null {
   return [...lines.slice(0, kept), `${pad}raise NotImplementedError`, ...tail, ...lines.slice(end)].join('\n')
 }
 
+/** The lines that `takeBody` took. */
+export function bodyOf(code: string, empty: string): string[] {
+  const [whole, rest] = [code.split('\n'), empty.split('\n')]
+  const start = whole.findIndex((line, i) => line !== rest[i])
+  let end = 0
+  while (end < rest.length - start - 1 && whole.at(-1 - end) === rest.at(-1 - end)) end++
+  return whole.slice(start, whole.length - end)
+}
+
+/** Words that the body writes and the test wants to see, and that nothing else tells: headings of a report, messages. */
+export function untoldWords(
+  body: readonly string[],
+  empty: string,
+  row: Pick<FocalRow, 'test' | 'testCode'>,
+): string[] {
+  const wanted = functionIn(row.testCode, row.test)
+  const literals = [...body.join('\n').matchAll(/(["'])((?:\\.|(?!\1)[^\\\n])*)\1/g)].map(([, , text = '']) => text)
+  const pieces = literals.flatMap((text) => text.split(/%[-\d.]*[a-z]|\{[^}]*\}|\\./)).map((text) => text.trim())
+  return pieces.filter(
+    (text) => text.length >= 5 && /[A-Za-z]{3}/.test(text) && wanted.includes(text) && !empty.includes(text),
+  )
+}
+
+/** The text of one function, up to the next line that is no further in. */
+function functionIn(code: string, name: string): string {
+  const lines = code.split('\n')
+  const start = lines.findIndex((line) => new RegExp(`^\\s*(?:async )?def ${name}\\(`).test(line))
+  const margin = (lines[start] ?? '').search(/\S/)
+  const after = lines.findIndex((line, i) => i > start && line.trim() !== '' && line.search(/\S/) <= margin)
+  return lines.slice(start, after < 0 ? lines.length : after).join('\n')
+}
+
 /** The lines, from 0, that begin inside a string of several lines: their margins say nothing of the code. */
 function linesInStrings(code: string): Set<number> {
   const found = new Set<number>()

@@ -1,5 +1,8 @@
 import { definePipeline } from 'ot-agent'
-import { foreignImports, runner, takeBody, textFields, verifier } from './focal.ts'
+import { bodyOf, foreignImports, runner, takeBody, textFields, untoldWords, verifier } from './focal.ts'
+
+/** Nobody writes more than that again from a documentation. */
+const mostLines = 80
 
 /** A method and the test that belongs to it: the agent rewrites the method, and the test decides. */
 export default definePipeline({
@@ -21,6 +24,11 @@ export default definePipeline({
     if (foreign.length > 0) return { drop: 'needs-packages', detail: foreign.join(', '), id }
     const empty = takeBody(focalCode, method)
     if (empty === null) return { drop: 'no-body', detail: `expected one function ${method} in ${focalFile}`, id }
+    const body = bodyOf(focalCode, empty)
+    if (body.length > mostLines) return { drop: 'long-body', detail: `${body.length} lines`, id }
+    const untold = untoldWords(body, empty, row)
+    if (untold.length > 0)
+      return { drop: 'untold-words', detail: `the test wants ${JSON.stringify(untold[0])}, which nothing tells`, id }
     return {
       instruction: `\`/app/${focalFile}\` lacks the body of \`${method}\`: it only raises NotImplementedError. Write it.
 

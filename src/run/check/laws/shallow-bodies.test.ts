@@ -38,6 +38,15 @@ class Shape(abc.ABC):
     @abc.abstractmethod
     def other(self):
         pass
+
+class Plain:
+    def area(self, *sizes, **options):
+        return ("plain", *sizes)
+
+class Round(Plain):
+    def area(self, width, *rest, unit=None, **options):
+        "Of a circle."
+        raise NotImplementedError
 `
 
 describe('bodies of functions', needs('python3'), () => {
@@ -56,6 +65,11 @@ describe('bodies of functions', needs('python3'), () => {
       'later ',
       'area unit',
       'named name',
+      'area width',
+    ])
+    expect(stubs.map(({ above }) => above).filter(Boolean)).toEqual([
+      'area(unit, *rest)',
+      'area(width, *rest, unit=unit, **options)',
     ])
   })
 
@@ -71,13 +85,16 @@ describe('bodies of functions', needs('python3'), () => {
       'todo(7, 8), short(7), only_words(7), asyncio.run(later()), done(7), Shape.area(None, 7), Shape.named(7)'
     expect(run('return []', all)).toBe('([], [], [], [], None, [], [])')
     expect(run('return the first argument', all)).toBe('(7, 7, 7, None, None, 7, 7)')
+    expect(run('what the class above does', 'todo(7, 8), Shape.named(7), Round().area(2, 3)')).toBe(
+      "(None, None, ('plain', 2, 3))",
+    )
     expect(run("return ''", 'todo(7, 8), Shape.named(7)')).toBe("('', '')")
   })
 
   test('those that the instruction names are filled, all where it names none, none where it asks for something else', () => {
     const asked = (instruction: string) => stubsAskedFor(lines, instruction).map(({ name }) => name)
     expect(asked('`short` lacks its body. Implement it.')).toEqual(['short'])
-    expect(asked('Fill in what is TODO.')).toHaveLength(6)
+    expect(asked('Fill in what is TODO.')).toHaveLength(7)
     expect(asked('The function `done` in shapes.py gives the wrong result.')).toEqual([])
   })
 })

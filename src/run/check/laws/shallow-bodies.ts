@@ -11,6 +11,8 @@ export interface Stub {
   readonly column: number
   /** Its first parameter that is not the object itself; empty when it has none. */
   readonly argument: string
+  /** The call that hands a method's arguments on to the class above; empty for a function. */
+  readonly above: string
 }
 
 /** Whether an instruction may ask for bodies of functions: only then is the workspace searched for stubs. */
@@ -50,14 +52,21 @@ def show(path, node, owner, lines):
     names = [it.arg for it in node.args.posonlyargs + node.args.args]
     if owner and "staticmethod" not in marks:
         names = names[1:]
+    given = node.args
+    call = list(names)
+    call += ["*" + given.vararg.arg] if given.vararg else []
+    call += [it.arg + "=" + it.arg for it in given.kwonlyargs]
+    call += ["**" + given.kwarg.arg] if given.kwarg else []
+    above = node.name + "(" + ", ".join(call) + ")" if owner and "staticmethod" not in marks else ""
+    first = names[0] if names else ""
     body = node.body[1:] if is_text(node.body[0]) else node.body
     end = getattr(node, "end_lineno", node.lineno)
     if not body:
         at = node.body[0].end_lineno
-        print(path, node.name, at + 1, at, 0, names[0] if names else "", sep="\\t")
+        print(path, node.name, at + 1, at, 0, first, above, sep="\\t")
     elif len(body) == 1 and is_stub(body[0], "\\n".join(lines[node.lineno - 1:end])):
         it = body[0]
-        print(path, node.name, it.lineno, it.end_lineno, it.col_offset, names[0] if names else "", sep="\\t")
+        print(path, node.name, it.lineno, it.end_lineno, it.col_offset, first, above, sep="\\t")
 
 def walk(path, node, owner, lines):
     for child in ast.iter_child_nodes(node):
@@ -93,7 +102,7 @@ export function stubsAskedFor(lines: readonly string[], instruction: string): St
     const [, path = '', name = '', ...rest] = stubLine.exec(line) ?? []
     const [first, last, column] = rest.map(Number)
     if (first === undefined || last === undefined || column === undefined) return []
-    return [{ path, name, first, last, column, argument: rest[3] ?? '' }]
+    return [{ path, name, first, last, column, argument: rest[3] ?? '', above: rest[4] ?? '' }]
   })
   const named = stubs.filter(({ name }) => new RegExp(`(?<!\\w)${name}(?!\\w)`).test(instruction))
   if (named.length > 0) return named.slice(0, mostStubs)
@@ -101,11 +110,12 @@ export function stubsAskedFor(lines: readonly string[], instruction: string): St
 }
 
 const mostStubs = 100
-const stubLine = /^(\/[^\t]+)\t(\w+)\t(\d+)\t(\d+)\t(\d+)\t(\w*)$/
+const stubLine = /^(\/[^\t]+)\t(\w+)\t(\d+)\t(\d+)\t(\d+)\t(\w*)\t([\w*=, ()]*)$/
 
 const argument = 'the first argument'
+const above = 'what the class above does'
 /** Few are tried where the tests are slow, so the likeliest are first. */
-const results = ['None', '[]', argument, '{}', "''", '0', 'True', 'False']
+const results = ['None', '[]', argument, above, '{}', "''", '0', 'True', 'False']
 
 /** Solutions that give all of these functions the same trivial body. */
 export function shallowBodies(stubs: readonly Stub[]): ShallowSolution[] {
@@ -113,7 +123,8 @@ export function shallowBodies(stubs: readonly Stub[]): ShallowSolution[] {
   const names = [...new Set(stubs.map(({ name }) => name))]
   const who = names.length > 3 ? `${names.length} functions` : names.join(', ')
   if (files.length === 0) return []
-  return results.map((result, nth) => ({
+  const tried = stubs.some((stub) => stub.above !== '') ? results : results.filter((result) => result !== above)
+  return tried.map((result, nth) => ({
     name: `write the body of ${who}: return ${result}`,
     script: files
       .map((path) => {
@@ -126,8 +137,13 @@ export function shallowBodies(stubs: readonly Stub[]): ShallowSolution[] {
   }))
 }
 
-function edit({ first, last, column, argument: name }: Stub, result: string): string {
-  const statement = `return ${result === argument ? name || 'None' : result}`
+function edit(stub: Stub, result: string): string {
+  const { first, last, column } = stub
+  const told: Readonly<Record<string, string>> = {
+    [argument]: stub.argument || 'None',
+    [above]: stub.above === '' ? 'None' : `super().${stub.above}`,
+  }
+  const statement = `return ${told[result] ?? result}`
   // Only its documentation is there: the statement goes on behind it.
   if (last < first) return `-e ${shellQuote(`${last}s/$/; ${statement}/`)}`
   const replaced = `-e ${shellQuote(`${first}s/^\\(.\\{${column}\\}\\).*/\\1${statement}/`)}`
