@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
 import { deniedCalls, seccompFilter } from './seccomp.ts'
 
 const allow = 0x7fff0000
@@ -98,4 +99,25 @@ test('x32 and conventions of other machines have no calls', () => {
     expect(verdict(seccompFilter('x64'), { arch: 0xc00000b7, nr })).toBe(enosys)
     expect(verdict(seccompFilter('arm64'), { arch: 0x40000028, nr })).toBe(enosys)
   }
+})
+
+/** The kernel's own lists of numbers, which come with a C compiler; that of arm64 is the one of all newer machines. */
+const headers = [
+  { name: 'x86-64', column: 0, file: '/usr/include/x86_64-linux-gnu/asm/unistd_64.h' },
+  { name: 'x86', column: 1, file: '/usr/include/x86_64-linux-gnu/asm/unistd_32.h' },
+  { name: 'arm64', column: 2, file: '/usr/include/asm-generic/unistd.h' },
+]
+
+describe.each(headers)('the numbers of $name', ({ column, file }) => {
+  test.skipIf(!existsSync(file))(`are those of the kernel (needs ${file})`, () => {
+    const text = readFileSync(file, 'utf8')
+    const known = new Map([...text.matchAll(/^#define __NR_(\w+)\s+(\d+)/gm)].map(([, name, nr]) => [name, Number(nr)]))
+    expect(known.size).toBeGreaterThan(250)
+    // The list of newer machines has calls for 32 bits, too, whose names end so.
+    const isFor32 = (name: string) => column === 2 && /_\w+time64$/.test(name)
+    const compared = Object.entries(deniedCalls).filter(([name]) => known.has(name) && !isFor32(name))
+    const ours = Object.fromEntries(compared.map(([name, numbers]) => [name, numbers[column]]))
+    expect(ours).toEqual(Object.fromEntries(compared.map(([name]) => [name, known.get(name)])))
+    expect(compared.length).toBeGreaterThan(40)
+  })
 })
