@@ -1,3 +1,13 @@
+/** When a moment comes, by a clock that nobody sets. */
+const moments = new WeakMap<Date, number>()
+
+/** Milliseconds until a moment. From the first question on, it does not move when the clock of the machine is set. */
+export function msUntil(moment: Date): number {
+  const known = moments.get(moment) ?? performance.now() + (moment.getTime() - Date.now())
+  moments.set(moment, known)
+  return known - performance.now()
+}
+
 /** What a deadline returns instead of a result when the time is up. */
 export const expired = Symbol('expired')
 

@@ -1,3 +1,4 @@
+import { msUntil } from '../../lib/deadline.ts'
 import { type Dialect, listed, type Parsed } from './parsed.ts'
 import type { Prompts } from './prompts.ts'
 
@@ -32,6 +33,6 @@ export function tooLongPrompt(prompts: Prompts, limitTokens: number | null): str
 
 /** How much time is left, as the model is told. */
 export function timeLeft(prompts: Prompts, deadline: Date): string {
-  const seconds = Math.max(0, Math.round((deadline.getTime() - Date.now()) / 1000))
+  const seconds = Math.max(0, Math.round(msUntil(deadline) / 1000))
   return prompts.render('time-left', { seconds: String(seconds) })
 }

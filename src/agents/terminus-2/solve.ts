@@ -5,6 +5,7 @@ import type { ModelClient } from '../../core/model.ts'
 import { mask } from '../../core/redact.ts'
 import { openJournal } from '../../formats/atif/journal.ts'
 import type { FinalMetrics } from '../../formats/atif/trajectory.ts'
+import { msUntil } from '../../lib/deadline.ts'
 import { maskedJson } from '../../lib/jsonl.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { AppendLog } from '../../lib/terminal/append-log.ts'
@@ -157,7 +158,7 @@ function startClock({ deadline, signal }: Pick<AgentAt, 'deadline' | 'signal'>):
     isUp = !signal.aborted
     controller.abort()
   }
-  const leftMs = deadline === null ? Number.POSITIVE_INFINITY : deadline.getTime() - Date.now()
+  const leftMs = deadline === null ? Number.POSITIVE_INFINITY : msUntil(deadline)
   const ringMs = leftMs - Math.min(reserveMs, leftMs * reserveShare)
   const timer = ringMs < maxTimerMs ? setTimeout(ring, Math.max(0, ringMs)) : undefined
   signal.addEventListener('abort', pass, { once: true })

@@ -11,7 +11,7 @@ import {
   wrapClient,
 } from '../../core/model-replies.ts'
 import type { Sandbox, SandboxLease, ToolDir } from '../../core/sandbox.ts'
-import { expired, withDeadline } from '../../lib/deadline.ts'
+import { expired, msUntil, withDeadline } from '../../lib/deadline.ts'
 import { mkdir } from '../../lib/disk.ts'
 import { estimateTokens } from '../../lib/estimate-tokens.ts'
 import { exhaustedFailure } from '../exhausted.ts'
@@ -146,6 +146,8 @@ async function withAgent<T>(
   const loan = grantSandbox(lease)
   const logsDir = agentDirOf(round)
   const deadline = limitSec === null ? null : new Date(Date.now() + limitSec * 1000)
+  // Asked for now, it stays where it is even if the clock is set while the agent works.
+  if (deadline !== null) msUntil(deadline)
   try {
     await atBoundary('store', context.signal, () => mkdir(logsDir, { recursive: true }))
     const done = await atBoundary('agent', context.signal, () =>

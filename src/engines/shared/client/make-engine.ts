@@ -5,7 +5,7 @@ import { UserError } from '../../../core/errors.ts'
 import type { Engine, Health, ModelClient } from '../../../core/model.ts'
 import type { PluginContext } from '../../../core/plugin.ts'
 import type { Dialect, Quirks } from '../../../formats/model-dialect.ts'
-import { expired, withDeadline } from '../../../lib/deadline.ts'
+import { expired, msUntil, withDeadline } from '../../../lib/deadline.ts'
 import { type HttpClient, makeHttpClient } from '../../../lib/http-client.ts'
 import { Call, type Conversation } from './call.ts'
 import { makeTokenCounter } from './count-tokens.ts'
@@ -135,7 +135,7 @@ function makeClient(server: Server, model: string, account: Account | null): Mod
     async complete(request, { timeoutSec = null, deadline, signal = new AbortController().signal, ...hearing } = {}) {
       // One signal may stop a thousand calls.
       setMaxListeners(0, signal)
-      const leftMs = deadline ? deadline.getTime() - Date.now() : Number.POSITIVE_INFINITY
+      const leftMs = deadline ? msUntil(deadline) : Number.POSITIVE_INFINITY
       const waitsUntil = performance.now() + Math.min(leftMs, (timeoutSec ?? Number.POSITIVE_INFINITY) * 1000)
       const call = new Call(caller, withDefaults(request, server.defaults), waitsUntil, hearing)
       conversation.calls++

@@ -120,15 +120,32 @@ const patterns: readonly RegExp[] = [
   /\bany (?:\w+ ){0,3}(?:is|are|will be|would be|can be) (?:accepted|allowed as an answer|printed)\b/i,
 ]
 
-/** What follows the heading of the input describes what is given, not what is asked for. */
-const inputSection = /^\s*(?:#+ |\*\*)?Input\b:?(?:\*\*)?:?\s*\n[\s\S]*?(?=^\s*(?:#+ |\*\*)?Output\b)/gim
+const inputHeading = /^\s*(?:#+ |\*\*)?Input\b:?(?:\*\*)?:?\s*$/i
+const outputHeading = /^\s*(?:#+ |\*\*)?Output\b/i
+
+/** A statement without what follows the heading of the input: that describes what is given, not what is asked for. */
+function withoutInput(statement: string): string {
+  const lines = statement.split('\n')
+  const lastOutput = lines.findLastIndex((line) => outputHeading.test(line))
+  const kept: string[] = []
+  let isInput = false
+  for (const [at, line] of lines.entries()) {
+    if (isInput && outputHeading.test(line)) isInput = false
+    else if (!isInput && at < lastOutput && inputHeading.test(line)) {
+      isInput = true
+      kept.push('')
+    }
+    if (!isInput) kept.push(line)
+  }
+  return kept.join('\n')
+}
 
 /** Judges of such problems take `Yes` for `YES` whatever the statement says, so tests and right programs have both. */
 const saysYesOrNo = /^\s*(?:(?:yes|no)\s+)*(?:yes|no)\s*$/i
 
 /** The words by which a statement accepts several answers to the same input; null when it does not say so. A comparison with one answer would be unfair. */
 function acceptsSeveral(statement: string): string | null {
-  const asked = statement.replace(inputSection, '\n')
+  const asked = withoutInput(statement)
   for (const pattern of patterns) {
     const found = pattern.exec(asked)
     if (found) return found[0].replace(/\s+/g, ' ')
@@ -146,9 +163,7 @@ function withPowers(statement: string): string {
  * input and remarks on the examples can be done without.
  */
 function hasLostFormula(statement: string): boolean {
-  const asked = statement
-    .replace(inputSection, '\n')
-    .replace(/^\s*(?:#+ |\*\*)?Notes?\b:?(?:\*\*)?:?\s*\n[\s\S]*/im, '')
+  const asked = withoutInput(statement).replace(/^[^\S\n]*(?:#+ |\*\*)?Notes?\b:?(?:\*\*)?:?[^\S\n]*\n[\s\S]*/im, '')
   const isInside = /[^\s.!?:][ \t]*<image>/.test(asked)
   return (
     isInside ||

@@ -112,6 +112,15 @@ test.each([
   expect(plan.anyCase).toBe(anyCase)
 })
 
+test.each([
+  ['blank lines', `${statement}${'\n'.repeat(300_000)}End.`],
+  ['headings of the input', `${statement}\n${'Input\n'.repeat(100_000)}End.`],
+  ['blank lines below the input', `${statement}\nInput\n${'\n'.repeat(5000)}End.`],
+])('a statement with very many %s is read', async (_, long) => {
+  const made = await runStage(make({ maxChars: 1_000_000 }) as never, [row('long', { ...sums, statement: long })])
+  expect(made).toMatchObject([{ instruction: expect.stringContaining('End.') }])
+})
+
 test('the usual modulus keeps its power', async () => {
   const given = { ...sums, statement: `${statement} Print it modulo 109 + 7, for up to 109 numbers.` }
   const [task] = await runStage(make() as never, [row('1', given)])
