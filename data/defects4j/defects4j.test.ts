@@ -65,6 +65,7 @@ test.each([
   ['[CSV-75] Ends of lines are not counted', 'CSV-75', 'Ends of lines are not counted'],
   ['LANG-693 createNumber does not work for numbers.', 'LANG-693', 'createNumber does not work for numbers'],
   ['[CSV-1] Nulls are escaped. [CSV-2] Nulls are lost (CSV-3)', 'CSV-1', 'Nulls are escaped; Nulls are lost'],
+  ['CLI-1: Options are not in order. Thank you to A. This also closes #5', 'CLI-1', 'Options are not in order'],
   ['Fix NPE in Partial.with()', '93', 'NPE in Partial.with()'],
   ['Applying test and fix patch from CLI-51.', 'CLI-51', null],
   ['[CODEC-130] Provided implementation of skip', 'CODEC-130', null],
@@ -94,10 +95,13 @@ test('a test that failed once has failed, with its message and where it came fro
 
 test('a run looks for classes in JUnit and the tests before the sources', () => {
   const suite = { sourceRoot: 'm/src/main/java', testRoot: 'm/src/test/java', resourceDirs: [], encoding: 'UTF-8' }
-  const command = testCommand({ ...suite, classes: ['a.ATest'], hasJars: true }, 2)
+  const command = testCommand({ ...suite, classes: ['a.ATest'], hasJars: true, isWhole: false }, 2)
   expect(command).toContain('-sourcepath /app/m/src/test/java:/app/m/src/main/java')
   expect(command).toMatch(/; cd \/app\/m; /)
   expect(command).toContain('-cp \'/usr/share/java/junit4.jar:/usr/share/java/hamcrest-core.jar:/tests/lib/*\':"$out":')
+  expect(command).not.toContain('find')
+  const whole = testCommand({ ...suite, classes: ['a.ATest'], hasJars: false, isWhole: true })
+  expect(whole).toContain("ATest.java $(find /app/m/src/main/java -name '*.java'")
   expect(command.match(/ RunTests a\.ATest/g)).toHaveLength(2)
 })
 

@@ -10,7 +10,7 @@ import {
   type RepositoryFiles,
   z,
 } from 'ot-agent'
-import { measure, readJars, type Subject } from './bench.ts'
+import { type Measured, measure, readJars, type Subject } from './bench.ts'
 import { draftOf } from './draft.ts'
 import { symptomsOf } from './issue.ts'
 import { provide, readBugs, titleInChanges } from './rows.ts'
@@ -78,8 +78,12 @@ export default definePipeline({
       used = withJars(subject, await readJars(bug.libs))
       if (used.suite.hasJars) measured = await measure(used, at)
     }
+    if (typeof measured !== 'string' && !shows(bug, measured)) {
+      used = { ...used, suite: { ...used.suite, isWhole: true } }
+      measured = await measure(used, at)
+    }
     if (typeof measured === 'string') return { drop: 'not-runnable', detail: measured, id }
-    if (!bug.triggers.some((name) => measured.failing.has(name)))
+    if (!shows(bug, measured))
       return { drop: 'not-reproduced', detail: `none of ${bug.triggers.length} tests fails with the bug alone`, id }
     const symptoms = symptomsOf(bug, used, measured, options.maxLines)
     if (typeof symptoms === 'string') return { drop: 'no-reproduction', detail: symptoms, id }
@@ -87,6 +91,10 @@ export default definePipeline({
     return draftOf({ ...bug, title }, used, measured, symptoms)
   },
 })
+
+function shows({ triggers }: Bug, { failing }: Measured): boolean {
+  return triggers.some((name) => failing.has(name))
+}
 
 /** What runs, and on what; the roots of sources and tests follow from where the bug and the tests are. */
 function subjectOf(
@@ -114,7 +122,7 @@ function subjectOf(
     return dir !== root && Object.keys(files).some((path) => path.startsWith(`${dir}/`)) ? [dir] : []
   })
   const suite: Suite = {
-    ...{ sourceRoot, testRoot, resourceDirs, hasJars: false },
+    ...{ sourceRoot, testRoot, resourceDirs, hasJars: false, isWhole: false },
     encoding: Object.entries(files).every(([path, { data }]) => !path.endsWith('.java') || isUtf8(data))
       ? 'UTF-8'
       : 'ISO-8859-1',

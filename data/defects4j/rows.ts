@@ -84,6 +84,7 @@ export function titleOf(message: string, report: string): string | null {
   const said = (byNumber ?? byWord)
     ?.replace(/https?:\S+|\[\d+\]/g, '')
     .replace(/[\s,;.]*[[(]*(?:\b[A-Z]+-|#)\d+[\])]*[:,]?\s*/g, '; ')
+    .replace(/[.,;\s]+(?:thank(?:s| you)\b|submitted by|reported by|(?:this )?(?:also )?closes\b).*$/i, '')
     .replace(/^[;\s]+|[;.\s]+$/g, '')
   if (said === undefined || said.length < 15 || ofTheFix.test(said)) return null
   // Names of methods stay as they are.

@@ -25,6 +25,8 @@ export interface Suite {
   /** Test classes by their full names. */
   readonly classes: readonly string[]
   readonly hasJars: boolean
+  /** Whether all sources are compiled, and not only what the tests name: some classes are only found by their names at run time. */
+  readonly isWhole: boolean
 }
 
 /** For programs that end soon, and sandboxes with a processor or two. */
@@ -38,13 +40,14 @@ export const notCompiled = 9
  * replaces none of them.
  */
 export function testCommand(suite: Suite, times = 1): string {
-  const { sourceRoot, testRoot, resourceDirs, encoding, classes, hasJars } = suite
+  const { sourceRoot, testRoot, resourceDirs, encoding, classes, hasJars, isWhole } = suite
   const jars = [...junit, ...(hasJars ? [`${jarDirs.verifier}/*`] : [])].join(':')
   const at = (path: string) => `${workdir}/${path}`
   const files = classes.map((name) => shellQuote(at(fileOf(testRoot, name))))
+  const sources = `$(find ${shellQuote(at(sourceRoot))} -name '*.java' ! -name '*-info.java')`
   const resources = [...new Set([testRoot, ...resourceDirs, sourceRoot])].map(at).join(':')
   const module = sourceRoot.replace(/(?:^|\/)(?:src|source)(?:\/.*)?$/, '')
-  const javac = `javac ${quick.map((option) => `-J${option}`).join(' ')} --release 8 -encoding ${encoding} -g -nowarn -proc:none -Xmaxerrs 1000 -cp ${shellQuote(jars)} -sourcepath ${shellQuote(`${at(testRoot)}:${at(sourceRoot)}`)} -d "$out" /tests/RunTests.java ${files.join(' ')}`
+  const javac = `javac ${quick.map((option) => `-J${option}`).join(' ')} --release 8 -encoding ${encoding} -g -nowarn -proc:none -Xmaxerrs 1000 -cp ${shellQuote(jars)} -sourcepath ${shellQuote(`${at(testRoot)}:${at(sourceRoot)}`)} -d "$out" /tests/RunTests.java ${files.join(' ')}${isWhole ? ` ${sources}` : ''}`
   const settings = '-Duser.timezone=America/Los_Angeles -Duser.language=en -Duser.country=US -Dfile.encoding=UTF-8'
   const java = `java ${quick.join(' ')} -Xmx1g ${settings} -cp ${shellQuote(jars)}:"$out":${shellQuote(resources)} RunTests ${classes.map(shellQuote).join(' ')}`
   return [
