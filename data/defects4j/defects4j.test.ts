@@ -5,6 +5,7 @@ import { makeCheckout } from '../../test/fakes/defects4j-checkout.ts'
 import { makeTempDir } from '../../test/make-task.ts'
 import { needs } from '../../test/needs.ts'
 import { readJars } from './bench.ts'
+import { placeOf } from './issue.ts'
 import { reproduction, withoutMethods } from './java-text.ts'
 import { readBugs, titleInChanges, titleOf } from './rows.ts'
 import { parseRun, testCommand } from './runner.ts'
@@ -91,6 +92,14 @@ test('a test that failed once has failed, with its message and where it came fro
     ['a.ATest::testB', { message: ['AssertionError: 1', '2'], frames: ['a.ATest::testB:3'] }],
     ['a.ATest::testC', null],
   ])
+})
+
+test('a test is found in its own class, or in one above it', () => {
+  const failed = (...frames: string[]) => ({ message: [], frames })
+  const place = { className: 'a.ATest', method: 'testB', line: 3 }
+  expect(placeOf('a.ATest::testB', failed('a.A::testB:89', 'a.ATest::testB:3'))).toEqual(place)
+  expect(placeOf('a.ATest::testB[2]', failed('a.Above::testB:7'))).toEqual({ ...place, className: 'a.Above', line: 7 })
+  expect(placeOf('a.ATest::testB', failed())).toEqual({ ...place, line: null })
 })
 
 test('a run looks for classes in JUnit and the tests before the sources', () => {

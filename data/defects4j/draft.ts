@@ -1,7 +1,7 @@
 import { type DraftFile, isTestFile, type NewDraft, shellQuote, verifierFiles } from 'ot-agent'
 import { type Measured, type Subject, testSec } from './bench.ts'
 import type { Bug } from './generate.ts'
-import { renderInstruction, type Symptom } from './issue.ts'
+import { placeOf, renderInstruction, type Symptom } from './issue.ts'
 import { withoutMethods } from './java-text.ts'
 import { dockerfile, fileOf, runTestsJava, testCommand, workdir } from './runner.ts'
 
@@ -52,8 +52,8 @@ function visibleFiles({ files, broken }: Subject, { suite, failing }: Measured):
     else visible[path] = { ...files[path], data: text }
   }
   const methods = new Map<string, string[]>()
-  for (const name of failing.keys()) {
-    const [className = '', method = ''] = name.replace(/\[.*$/s, '').split('::')
+  for (const [name, failed] of failing) {
+    const { className, method } = placeOf(name, failed)
     const path = fileOf(suite.testRoot, className)
     methods.set(path, [...(methods.get(path) ?? []), method])
   }

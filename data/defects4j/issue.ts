@@ -20,10 +20,11 @@ export function symptomsOf(
 ): readonly Symptom[] | string {
   const found = triggers.flatMap((name) => {
     const failed = failing.get(name)
-    const [className = '', method = ''] = name.split('::')
+    if (!failed) return []
+    const { className, method, line } = placeOf(name, failed)
     const text = Buffer.from(files[fileOf(suite.testRoot, className)]?.data ?? '').toString('utf8')
-    const code = failed && reproduction(text, method, lineOf(name, failed))
-    return failed && code ? [{ code, message: told(failed, method) }] : []
+    const code = reproduction(text, method, line)
+    return code ? [{ code, message: told(failed, method) }] : []
   })
   const short = found
     .filter(({ code }) => code.split('\n').length <= maxLines)
@@ -33,11 +34,13 @@ export function symptomsOf(
   return [...byMessage.values()].reverse().slice(0, mostShown)
 }
 
-/** The line of the test that the failure came from; null when it came from none, as a missing exception does. */
-function lineOf(name: string, { frames }: Failed): number | null {
-  const frame = frames.find((each) => each.startsWith(`${name}:`))
-  const line = Number(frame?.slice(name.length + 1))
-  return line > 0 ? line : null
+/** Where a test stands, which may be a class above its own, and the line that the failure came from; null when it came from none, as a missing exception does. */
+export function placeOf(name: string, { frames }: Failed) {
+  const [own = '', method = ''] = name.replace(/\[.*$/s, '').split('::')
+  // The outermost one: code under test may have a method of the same name.
+  const frame = frames.findLast((each) => each.includes(`::${method}:`))
+  const [, className = own, line] = /^([\w.$]+)::.*:(\d+)$/.exec(frame ?? '') ?? []
+  return { className, method, line: line === undefined ? null : Number(line) }
 }
 
 /** The exception as it is printed, without the name of the test. */
