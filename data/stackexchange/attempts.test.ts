@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { attemptsOf, likeness } from './attempts.ts'
+import { askFor } from './by-program.ts'
 import { commandIn, commandOf, orderOf } from './commands.ts'
 import { asksToExplain, type Question } from './question.ts'
 
@@ -86,4 +87,11 @@ test.each([
   ['How to join two files?', false],
 ])('questions that ask to explain are told from those that ask for code: %s', (title, explains) => {
   expect(asksToExplain(title)).toBe(explains)
+})
+
+test('the number of blanks counts only where words are not in columns', () => {
+  expect(askFor('a 1\nb 2').normalise).toBeUndefined()
+  expect(askFor('- a b')).toMatchObject({ instruction: expect.not.stringContaining('blanks') })
+  expect(askFor('chr1    11\nchr2    7').normalise).toEqual(['blanks'])
+  expect(askFor('a\tb')).toMatchObject({ instruction: expect.stringContaining('does not matter') })
 })

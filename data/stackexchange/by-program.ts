@@ -48,11 +48,7 @@ async function byCommand(row: RawRow, question: Question, at: CodeAt): Promise<N
     return 'the command does nothing with the input that is shown'
   const { title, body } = question
   const fields = { title, body, file, printed, script, files: { [file]: `${input}\n` }, expected: printed }
-  const draft = expectedOutputDraft(
-    { ...row, fields },
-    { instruction: commandInstruction, ...orderOf(command) },
-    at.seed,
-  )
+  const draft = expectedOutputDraft({ ...row, fields }, { ...askFor(printed), ...orderOf(command) }, at.seed)
   if (isDropped(draft) || !at.sandboxes) return draft
   const wrong = await proveDraft(draft, { ...at, sandboxes: at.sandboxes })
   if (wrong !== null) return 'the command prints the same for all inputs, or never the same twice'
@@ -77,6 +73,13 @@ async function othersAgree(
   if (others.length === 0) return true
   const alike = (await runAttempts(others, at)).filter((ran) => likeness(printed, ran.printed) !== null)
   return agreeOn(cases, [own, ...alike.map(({ attempt }) => attempt).slice(0, 3)], at)
+}
+
+/** Where words stand in columns, posts and answers differ in the number of blanks, and none of them is the right one. */
+export function askFor(printed: string): { readonly instruction: string; readonly normalise?: ['blanks'] } {
+  if (!/\S(?: {2,}|\t)\s*\S/.test(printed)) return { instruction: commandInstruction }
+  const loose = `${commandInstruction}\n\nHow many blanks are between words does not matter.`
+  return { instruction: loose, normalise: ['blanks'] }
 }
 
 const commandInstruction = `# {{title}}
