@@ -1,4 +1,4 @@
-import { type DraftFile, isTestFile, type NewDraft, shellQuote, verifierFiles } from 'ot-agent'
+import { type DraftFile, isChangeLog, isTestFile, type NewDraft, shellQuote, verifierFiles } from 'ot-agent'
 import { type Measured, type Subject, testSec } from './bench.ts'
 import type { Bug } from './generate.ts'
 import { placeOf, renderInstruction, type Symptom } from './issue.ts'
@@ -6,9 +6,6 @@ import { withoutMethods } from './java-text.ts'
 import { dockerfile, fileOf, runTestsJava, testCommand, workdir } from './runner.ts'
 
 type Files = Record<string, DraftFile>
-
-/** Lists of changes name the fix, and settings of git say nothing without its history. */
-const leftOut = /(?:^|\/)(?:(?:change(?:s|log)|history|news|release[-_ ]?notes)[^/]*|\.git\w*)$/i
 
 /** The task: the project with the bug and without the tests that show it, the tests that decide, and the fix that was made. */
 export function draftOf(bug: Bug, subject: Subject, measured: Measured, symptoms: readonly Symptom[]): NewDraft {
@@ -45,7 +42,8 @@ export function draftOf(bug: Bug, subject: Subject, measured: Measured, symptoms
 /** What the agent sees. A test class keeps all tests but those that show the bug; it goes where these cannot be cut out. */
 function visibleFiles({ files, broken }: Subject, { suite, failing }: Measured): Files {
   const visible: Files = Object.fromEntries(
-    Object.entries(files).filter(([path]) => path.endsWith('.java') || !leftOut.test(path)),
+    // A list of changes names the fix, and settings of git say nothing without its history.
+    Object.entries(files).filter(([path]) => !isChangeLog(path) && !/(?:^|\/)\.git\w*$/.test(path)),
   )
   for (const [path, text] of broken) {
     if (text === null) delete visible[path]

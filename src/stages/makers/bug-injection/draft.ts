@@ -1,7 +1,7 @@
 import type { DraftFile, TaskDraft } from '../../../core/row.ts'
 import { renderPatch } from '../../../formats/unified-diff.ts'
 import { shellQuote } from '../../../lib/shell.ts'
-import { asText, isTestFile } from '../../shared/repositories/test-files.ts'
+import { asText, isChangeLog, isTestFile } from '../../shared/repositories/test-files.ts'
 import { verifierFiles } from '../../shared/repositories/test-run.ts'
 import type { Bench } from './bench.ts'
 import { revertedFix } from './history.ts'
@@ -13,17 +13,16 @@ export interface Bug {
   readonly failToPass: readonly string[]
 }
 
-/** Lists of changes name the fix that was taken back. */
-const changeLog = /(?:^|\/)(?:change(?:s|log)|history|news|release[-_ ]?notes|what'?s[-_ ]?new)[^/]*$/i
 /** What builds and editors leave holds the code without the bug, or names the tests. */
 const copies = /^build\/lib[^/]*\/|\.egg-info\/SOURCES\.txt$|\.(?:orig|rej|bak|pyc)$/
 
 /** The task's files: the broken repository without its history, the tests that decide, and the way back. */
 export function bugFiles(bug: Bug, bench: Bench, { tests, workdir }: Options): TaskDraft['files'] {
   const { changed, failToPass } = bug
-  const tells = bug.mutators.includes(revertedFix) ? changeLog : copies
+  // A list of changes names the fix that was taken back.
+  const tells = (path: string) => bug.mutators.includes(revertedFix) && isChangeLog(path)
   const visible = Object.entries(bench.files).filter(
-    ([path]) => !tells.test(path) && !copies.test(path) && (tests === 'visible' || !isTestFile(path)),
+    ([path]) => !tells(path) && !copies.test(path) && (tests === 'visible' || !isTestFile(path)),
   )
   const broken = new Set(failToPass)
   return {

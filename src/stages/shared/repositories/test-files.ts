@@ -9,6 +9,13 @@ export function isTestFile(path: string): boolean {
   )
 }
 
+/** Whether a file lists what changed, and so may tell what was wrong. Code is none: `history.py` may be a part of the program. */
+export function isChangeLog(path: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  if (!/^(?:change(?:s|log)|history|news|release[-_ ]?notes|what'?s[-_ ]?new)/i.test(name)) return false
+  return !/\.\D[^.]*$/.test(name) || /\.(?:md|markdown|rst|txt|adoc|html?|org|xml|in)$/i.test(name)
+}
+
 /** A file's text; null where it is none. */
 export function asText(data: DraftFile['data']): string | null {
   if (typeof data === 'string') return data
