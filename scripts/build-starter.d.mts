@@ -4,4 +4,4 @@ export declare const hashName: string
 export declare function whyNotBuilt(kind: string): string | null
 export declare function nameOf(kind: string): string
 export declare function buildStarter(kind: string, dir: string): void
-export declare function hashOfSources(): string
+export declare function hashes(): string

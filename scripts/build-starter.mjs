@@ -9,9 +9,9 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const sources = join(root, 'src/sandboxes/local/starter')
-/** Where the built programs lie, and beside them the hash of what they were built from. */
+/** Where the built programs lie, and beside them hashes of them and of what they were built from. */
 export const prebuilt = join(sources, 'prebuilt')
-export const hashName = 'sources.sha256'
+export const hashName = 'sha256sums'
 
 /** The compilers of Debian 12: another version may give other bytes. */
 const versions = { compiler: '12.2.0', linker: '2.40' }
@@ -49,11 +49,15 @@ export function buildStarter(kind, dir) {
   execFileSync(compilers[kind], [...flags, ...files('.c'), '-o', join(dir, nameOf(kind))], { stdio: 'inherit' })
 }
 
-/** Of all that decides about the bytes, besides the compiler. */
-export function hashOfSources() {
-  const hash = createHash('sha256').update(JSON.stringify(flags))
-  for (const file of [...files('.h'), ...files('.c')]) hash.update(readFileSync(file))
-  return `${hash.digest('hex')}\n`
+/** A line of all that decides about the bytes, besides the compiler, and one of each program: none can be replaced without another. */
+export function hashes() {
+  const ofSources = createHash('sha256').update(JSON.stringify(flags))
+  for (const file of [...files('.h'), ...files('.c')]) ofSources.update(readFileSync(file))
+  const programs = kinds.map((kind) => [
+    nameOf(kind),
+    createHash('sha256').update(readFileSync(join(prebuilt, nameOf(kind)))),
+  ])
+  return [['sources', ofSources], ...programs].map(([name, hash]) => `${hash.digest('hex')}  ${name}\n`).join('')
 }
 
 function files(ending) {
@@ -78,7 +82,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     process.exitCode = missing.length > 0 ? 1 : 0
     if (missing.length === 0) {
       for (const kind of kinds) buildStarter(kind, prebuilt)
-      writeFileSync(join(prebuilt, hashName), hashOfSources())
+      writeFileSync(join(prebuilt, hashName), hashes())
     }
   }
 }

@@ -22,6 +22,6 @@ test('a path reaches into lists in both spellings and makes what is missing', ()
 })
 
 test('a path cannot reach the prototype', () => {
-  expect(() => parsePath('--set', '__proto__.polluted')).toThrow('expected a path')
-  expect(() => parsePath('--set', 'a..b')).toThrow('expected a path')
+  expect(() => parsePath('--set', '__proto__.polluted')).toThrow('expected keys')
+  expect(() => parsePath('--set', 'a..b')).toThrow('expected keys')
 })

@@ -1,8 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { mountPoints, partsOf } from './base.ts'
+import { mountPoints, partsOf, refuseTooMany } from './base.ts'
 
 describe('the parts of a system directory', () => {
   let dir: string
@@ -18,10 +19,9 @@ describe('the parts of a system directory', () => {
   afterEach(() => rmSync(dir, { recursive: true, force: true }))
 
   const relative = async (mounts: readonly string[]) => {
-    const parts = await partsOf(
-      dir,
-      mounts.map((path) => join(dir, path)),
-    )
+    const places = mounts.map((path) => join(dir, path))
+    const parts = await partsOf(dir, places)
+    await refuseTooMany(parts, places)
     const short = (path: string) => `/${path}`.replace(/^\/+/, '/').replace(dir, '').slice(1)
     return {
       overlays: parts.overlays.map(({ lower, target }) => [short(lower), short(target)]).sort(),
@@ -59,11 +59,26 @@ describe('the parts of a system directory', () => {
     expect(copied).toEqual([])
   })
 
+  test('leave out what is neither a file nor a link nor a directory', async () => {
+    execFileSync('mkfifo', [join(dir, 'local/pipe')])
+    expect((await relative(['local/driver'])).copied).toEqual(['README', 'local/man'])
+  })
+
+  test('have names of their own, whatever the directories are called', async () => {
+    for (const path of ['lib/a/b/file', 'lib/a+b/file', 'lib/a+/b/file', 'lib/on/file']) {
+      mkdirSync(join(dir, dirname(path)), { recursive: true })
+      writeFileSync(join(dir, path), '')
+    }
+    const { overlays, names } = await relative(['lib/on', 'lib/a/on', 'lib/a+/on'])
+    expect(names).toBe(overlays.length)
+  })
+
   test('are refused, with what is mounted, where too much would have to be copied or mounted', async () => {
-    truncateSync(join(dir, 'bin/tool'), 300 * 1024 * 1024)
+    // Together, in two directories.
+    for (const path of ['bin/tool', 'README']) truncateSync(join(dir, path), 150 * 1024 * 1024)
     mkdirSync(join(dir, 'bin/on'))
     await expect(relative(['bin/on'])).rejects.toMatchObject({
-      message: `local sandboxes of this user cannot show ${join(dir, 'bin')}: ${join(dir, 'bin/on')} is mounted in it`,
+      message: `local sandboxes of this user cannot show ${dir}: ${join(dir, 'bin/on')} is mounted in it`,
       hint: expect.stringContaining('run as root'),
     })
     for (let i = 0; i < 61; i++) {

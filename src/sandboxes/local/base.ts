@@ -98,7 +98,22 @@ export async function systemParts({ mode }: Privileges): Promise<SystemParts> {
   const mounts = mode === 'root' ? [] : mountPoints(await readFile('/proc/self/mountinfo', 'utf8'))
   const found: SystemParts[] = []
   for (const name of systemDirs) if (await isFilledDir(`/${name}`)) found.push(await partsOf(`/${name}`, mounts))
-  return joined(found)
+  const parts = joined(found)
+  await refuseTooMany(parts, mounts)
+  return parts
+}
+
+/** Throws a UserError where too much would have to be mounted or copied, or an overlay cannot have such a name. */
+export async function refuseTooMany({ overlays, dirs, copied }: SystemParts, mounts: readonly string[]): Promise<void> {
+  const sizes = await Promise.all(copied.map(async (path) => (await lstat(path).catch(() => null))?.size ?? 0))
+  const copiedBytes = sizes.reduce((sum, size) => sum + size, 0)
+  const isTooMuch = overlays.length > most.overlays || copiedBytes > most.copiedBytes
+  if (!isTooMuch && !overlays.some(({ lower }) => /[:,\\]/.test(lower))) return
+  const split = `/${dirs[0] ?? ''}`
+  throw new UserError(
+    `local sandboxes of this user cannot show ${split}: ${mounts.find((mount) => mount.startsWith(`${split}/`))} is mounted in it`,
+    'run as root, unmount it, or give the sandbox another root file system with its option rootfs',
+  )
 }
 
 /** The places where something is mounted, of a list as the kernel writes it. */
@@ -121,27 +136,18 @@ export async function partsOf(dir: string, mounts: readonly string[]): Promise<S
   const inside = mounts.find((mount) => mount.startsWith(`${dir}/`))
   const path = dir.slice(1)
   if (inside === undefined)
-    return { overlays: [{ name: path.replaceAll('/', '+'), lower: dir, target: path }], dirs: [], copied: [] }
+    return { overlays: [{ name: encodeURIComponent(path), lower: dir, target: path }], dirs: [], copied: [] }
   const found: SystemParts[] = [{ overlays: [], dirs: [path], copied: [] }]
-  let copiedBytes = 0
   for (const entry of await readdir(dir, { withFileTypes: true })) {
     const below = `${dir}/${entry.name}`
     const isMounted = mounts.includes(below)
-    if (!entry.isDirectory() && !isMounted) {
-      copiedBytes += (await lstat(below).catch(() => null))?.size ?? 0
+    // Sockets, pipes and devices are not for sandboxes.
+    if ((entry.isFile() || entry.isSymbolicLink()) && !isMounted)
       found.push({ overlays: [], dirs: [], copied: [below] })
-    }
     if (entry.isDirectory()) found.push({ overlays: [], dirs: [below.slice(1)], copied: [] })
     if (entry.isDirectory() && !isMounted && (await isFilledDir(below))) found.push(await partsOf(below, mounts))
   }
-  const parts = joined(found)
-  const isTooMuch = parts.overlays.length > most.overlays || copiedBytes > most.copiedBytes
-  if (isTooMuch || parts.overlays.some(({ lower }) => /[:,\\]/.test(lower)))
-    throw new UserError(
-      `local sandboxes of this user cannot show ${dir}: ${inside} is mounted in it`,
-      'run as root, unmount it, or give the sandbox another root file system with its option rootfs',
-    )
-  return parts
+  return joined(found)
 }
 
 function joined(parts: readonly SystemParts[]): SystemParts {
@@ -182,9 +188,9 @@ async function fillSkeleton(draft: string, others: Pick<SystemParts, 'dirs' | 'c
 async function showOthers(draft: string, { dirs, copied }: Pick<SystemParts, 'dirs' | 'copied'>): Promise<void> {
   for (const path of dirs) await mkdir(join(draft, path), { recursive: true })
   for (const path of copied) {
-    // What this user may not read would be closed to them inside, too.
+    // What this user may not read would be closed to them inside, too; what is gone by now is gone.
     await cp(path, join(draft, path), { verbatimSymlinks: true }).catch((error: unknown) => {
-      if (codeOf(error) !== 'EACCES') throw error
+      if (!['EACCES', 'ENOENT'].includes(codeOf(error) ?? '')) throw error
     })
   }
 }

@@ -13,6 +13,8 @@ test('ids come from root’s range in /etc/subuid, where it holds enough of them
   expect(usual).toBeGreaterThan(1_000_000)
   expect(firstOwnId('root:300000:1000\n')).toBe(usual)
   expect(firstOwnId('root:0:65536\n')).toBe(usual)
+  expect(firstOwnId('root:3000000000:65536\n')).toBe(3_000_000_000)
+  expect(firstOwnId('root:4294950000:65536\n')).toBe(usual)
 })
 
 describe.skipIf(process.getuid?.() !== 0)('root’s sandboxes', needs('bwrap', 'unshare'), () => {

@@ -25,7 +25,8 @@ const usualFirst = 0x7000_0000
 export function firstOwnId(subuid = readIfThere('/etc/subuid')): number {
   for (const line of subuid.split('\n')) {
     const [name, first, count] = line.split(':')
-    if (name === 'root' && Number(first) >= idCount && Number(count) >= idCount) return Number(first)
+    const isInRange = Number(first) >= idCount && Number(first) + idCount < 2 ** 32
+    if (name === 'root' && isInRange && Number(count) >= idCount) return Number(first)
   }
   return usualFirst
 }

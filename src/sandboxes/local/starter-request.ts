@@ -53,6 +53,9 @@ export class NoTerminalError extends Error {
 /** What a pipe takes without a reader. */
 export const mostText = 60_000
 
+/** Far more than the kernel lets a program have; the starter ends where a request is longer still. */
+const mostLetters = 8_000_000
+
 /** A request as starter/requests.c takes it: four words, and then each list after its length. */
 export function requestWords(request: StartRequest): string[] {
   const { ids, mounts, inside, terminal } = request
@@ -74,5 +77,9 @@ export function requestWords(request: StartRequest): string[] {
   ].map(String)
   if (words.some((word) => word.includes('\0')))
     throw new BoundaryError('task', 'a command holds a NUL character', { retryable: false })
+  if (words.reduce((sum, word) => sum + word.length, 0) > mostLetters)
+    throw new BoundaryError('task', `a command and its variables have over ${mostLetters} letters`, {
+      retryable: false,
+    })
   return words
 }

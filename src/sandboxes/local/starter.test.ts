@@ -176,6 +176,14 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('unshare'), () =>
   test('gives a program words that are in no file', async () => {
     const { out } = await run(['sh', '-c', 'tr "\\0" , <&9'], { text: [9, ['a b', '', 'c\nd']] })
     expect(out).toBe('a b,,c\nd,')
+    // Words that fill no whole number of a pipe's pages.
+    const long = Array.from({ length: 20 }, () => 'w'.repeat(2500))
+    expect((await run(['sh', '-c', 'wc -c <&9'], { text: [9, long] })).out.trim()).toBe('50020')
+  })
+
+  test('refuses a command that is far too long, and goes on', async () => {
+    await expect(run(['true', 'w'.repeat(9_000_000)], {})).rejects.toThrow('over 8000000 letters')
+    expect((await run(['echo', 'on'], {})).out).toBe('on\n')
   })
 
   test('removes a tree and nothing that its links lead to; says when something is left', async () => {

@@ -42,13 +42,13 @@ struct process *new_process(uint32_t id) {
 }
 
 /* What the program writes to its third is read when it has ended: it is a report, and short. */
-void watch_stream(struct process *process, int number, int fd, uint64_t limit) {
+long watch_stream(struct process *process, int number, int fd, uint64_t limit) {
   process->stream[number] = fd;
   process->left[number] = limit;
-  if (number == 3) return;
+  if (number == 3) return 0;
   uint64_t slot = (uint64_t)(process - table);
   struct epoll_event event = {.events = EPOLLIN, .data = slot << 2 | (uint64_t)number};
-  sys(epoll_ctl, starter.epoll, EPOLL_CTL_ADD, fd, &event);
+  return sys(epoll_ctl, starter.epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
 /* A child that is on its way keeps the file open for a moment, and so it must leave the list by itself. */

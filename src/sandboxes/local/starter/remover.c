@@ -23,7 +23,7 @@ static bool is_directory(int dir, const struct entry *entry) {
   return sys(newfstatat, dir, entry->name, &about, AT_SYMLINK_NOFOLLOW) >= 0 && IS_DIR(about.st_mode);
 }
 
-static bool remove_tree(int parent, const char *name, int depth);
+static long remove_tree(int parent, const char *name, int depth);
 
 /* Removes what one reading of a directory shows. False: something of it is left. */
 static bool remove_entries(int dir, int depth, bool *any) {
@@ -36,26 +36,26 @@ static bool remove_entries(int dir, int depth, bool *any) {
       struct entry *entry = (struct entry *)(buffer + at);
       at += entry->length;
       if (equals(entry->name, ".") || equals(entry->name, "..")) continue;
-      bool is_removed = is_directory(dir, entry) ? remove_tree(dir, entry->name, depth + 1)
-                                                 : is_gone(sys(unlinkat, dir, entry->name, 0));
-      if (is_removed) *any = true;
-      else all = false;
+      long result = is_directory(dir, entry) ? remove_tree(dir, entry->name, depth + 1)
+                                             : sys(unlinkat, dir, entry->name, 0);
+      if (result >= 0) *any = true;
+      if (!is_gone(result)) all = false;
     }
   }
 }
 
-/* Follows no link. False: something is left. */
-static bool remove_tree(int parent, const char *name, int depth) {
-  if (depth > MOST_DEPTH) return false;
+/* Follows no link. Negative: something is left, or nothing was there. */
+static long remove_tree(int parent, const char *name, int depth) {
+  if (depth > MOST_DEPTH) return -ENAMETOOLONG;
   int dir = (int)sys(openat, parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (dir < 0) return dir == -ENOENT;
+  if (dir < 0) return dir;
   for (;;) {
     bool any = false, all = remove_entries(dir, depth, &any);
     long result = all ? sys(unlinkat, parent, name, AT_REMOVEDIR) : -ENOTEMPTY;
-    // A directory that changes while it is read may show less than it holds.
+    // A directory that changes while it is read may show less than it holds. Without progress there is no end to it.
     if (result == -ENOTEMPTY && all && any && sys(lseek, dir, 0, 0) == 0) continue;
     close_file(dir);
-    return is_gone(result);
+    return result;
   }
 }
 
@@ -81,7 +81,7 @@ static _Noreturn void be_remover(int jobs) {
   struct note done = {.kind = NOTE_REMOVED};
   while (read_job(job, sizeof job)) {
     memcpy(&done.id, job, sizeof done.id);
-    done.value = remove_tree(AT_FDCWD, job + 4, 0) ? 0 : 256;
+    done.value = is_gone(remove_tree(AT_FDCWD, job + 4, 0)) ? 0 : 256;
     if (sys(write, 1, &done, sizeof done) < 0) break;
   }
   end_process(0);

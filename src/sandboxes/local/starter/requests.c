@@ -15,7 +15,7 @@ static bool split(char *text, size_t length, size_t *count) {
       size_t more = word_room == 0 ? 4096 : word_room * 2;
       char **larger = word_room == 0 ? new_memory(more * sizeof *words)
                                      : grow_memory(words, word_room * sizeof *words, more * sizeof *words);
-      if (!larger) return false;
+      if (!larger) fail("memory", NULL, -ENOMEM);
       words = larger;
       word_room = more;
     }
@@ -36,7 +36,7 @@ static bool take_list(struct list *rest, struct list *list) {
 
 static bool parse_request(struct list rest, struct request *request) {
   uint64_t first;
-  if (rest.count < 4 || !parse_number(rest.words[1], INT32_MAX, &first)) return false;
+  if (rest.count < 4 || !parse_number(rest.words[1], UINT32_MAX, &first)) return false;
   if (!parse_number(rest.words[3], INT64_MAX, &request->limit)) return false;
   request->home = rest.words[0];
   request->first = (unsigned)first;
@@ -134,8 +134,17 @@ static void start(uint32_t id, bool is_holder, struct list rest) {
     process->near_end = (int)near_end;
   // What a holder says is read only if it fails.
   if (is_holder) process->stream[2] = started.ours[2];
-  for (int number = 1; number < 4 && !is_holder; number++)
-    if (started.ours[number] >= 0) watch_stream(process, number, started.ours[number], request.limit + 1);
+  for (int number = 1; number < 4 && !is_holder; number++) {
+    if (started.ours[number] < 0) continue;
+    long watched = watch_stream(process, number, started.ours[number], request.limit + 1);
+    if (watched < 0) why = watched;
+  }
+  if (why < 0) {
+    // Nobody would read what it writes.
+    sys(kill, started.pid, SIGKILL);
+    forget_process(process);
+    return refuse_request(id, "watch", why);
+  }
   char text[24];
   *put_number(text, (uint64_t)started.pid) = 0;
   if (!is_holder) tell(id, 'p', text);

@@ -74,7 +74,8 @@ struct process *new_process(uint32_t id);
 struct process *process_with_id(uint32_t id);
 struct process *process_with_pid(int pid);
 struct process *process_in(size_t slot);
-void watch_stream(struct process *process, int number, int fd, uint64_t limit);
+/* Negative where the kernel watches no more of them. */
+long watch_stream(struct process *process, int number, int fd, uint64_t limit);
 void forget_stream(struct process *process, int number);
 void forget_process(struct process *process);
 
