@@ -149,6 +149,14 @@ test('results that are all 0 mean that nothing was found; among others 0 may be 
   expect([judged('  0  0\n'), judged('0\n', '7\n'), judged('10\n')]).toEqual(['fail', 'ok', 'ok'])
 })
 
+test('a path with letters that stand for something names no file', () => {
+  expect(pathsInProse('It goes to `/app/photos/YYYY/MM/YYYY-MM-DD.EXT` and /app/out/NAME.txt.')).toEqual([])
+  expect(pathsInProse('Read /app/parts/ORDER and /app/NAMES.txt.').map(({ path }) => path)).toEqual([
+    '/app/parts/ORDER',
+    '/app/NAMES.txt',
+  ])
+})
+
 test('a path that is neither there nor made rejects, unless the sentence hedges or the solution speaks of it', () => {
   const judged = (words: string, solution = '') => {
     const told = pathsInProse(words)

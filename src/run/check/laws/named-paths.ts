@@ -13,6 +13,8 @@ export interface Line {
 
 /** Names in other people's folders: they are there, or a test looks at them, and the instruction owes no explanation. */
 const system = /^\/(?:tests|solution|logs|dev|proc|sys|bin|sbin|lib|lib64|usr|boot|run)(?:\/|$)/
+/** Capital letters that stand for parts of a name. */
+const standIn = /(?<![A-Za-z])(?:YYYY|MM|DD|HH|SS|EXT|NAME|ID|NN+|XX+)(?![A-Za-z])/
 /** A path of two names at least: one alone is mostly a tag or a route. */
 const absolute = /(?<![\w.\\/:~$}<>*\])[-])\/[A-Za-z0-9_][\w.+@-]*(?:\/[\w.+@-]+)+/g
 
@@ -43,9 +45,9 @@ function linesOf(path: string, text: string): Line[] {
 function pathsInLine({ text: line, where }: Line): NamedPath[] {
   return [...line.matchAll(absolute)].flatMap((found) => {
     const path = found[0].replace(/(?<![.\-+@])[.\-+@]+$/, '')
-    // A pattern or a template is no name: `/app/*.log`, `/app/{name}.txt`, `/app/<id>`.
+    // A pattern or a template is no name: `/app/*.log`, `/app/{name}.txt`, `/app/<id>`, `/app/YYYY-MM-DD.EXT`.
     const next = line.slice(found.index + found[0].length)
-    if (system.test(path) || /^\/?[*{<$[]/.test(next)) return []
+    if (system.test(path) || standIn.test(path) || /^\/?[*{<$[]/.test(next)) return []
     return [{ path, line: line.trim(), where }]
   })
 }
