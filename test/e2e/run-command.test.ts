@@ -37,19 +37,18 @@ withSandboxes('ot-agent run', () => {
     })
   })
 
-  test('ends with 3 when a trial failed, after saying where', () => {
+  test('ends with 3 when a trial failed, after saying where', async () => {
+    await writeTask(join(scratch, 'endless'), 'endless', { test: 'sleep 60' })
     const { status, stdout } = ot(
       'run',
       '-p',
-      tasks,
-      '-i',
-      'one',
+      join(scratch, 'endless'),
       '-o',
       jobs,
       '--job-name',
       'failing',
       '--set',
-      'verifier.override_timeout_sec=0.01',
+      'verifier.override_timeout_sec=0.1',
     )
     expect(status).toBe(3)
     expect(stdout).toMatch(/verifier 1/)
