@@ -47,7 +47,9 @@ export function checkReference(paths: LawPaths, sights: LawSights, task: Task, f
       )
   // Among other results a count of 0 may be right.
   const zeros = [...made.values()].every((text) => /^[\s0]+$/.test(text)) ? [...made.keys()] : []
-  const missing = paths.told.filter((named) => isMissing(named, sights, files))
+  const missing = paths.told.filter(
+    (named) => isMissing(named, sights, files) && !mayBeMissing(named.path, task.instruction),
+  )
   const unset = unsetVariables(task, files)
   const reasons = [
     ...complaints.slice(0, 1).map((line) => `stderr: the solution complains: ${line}`),
@@ -83,17 +85,47 @@ function complaintsIn(stderr: string): string[] {
 
 const isAbsent = (kind: string | undefined) => kind === 'absent' || kind === 'nowhere'
 const hedgesNext = /\b(?:not|never|without|don't|if|unless|such as|e\.g|example|like|would|outside)\b/i
-const hedgesBack = /\b(?:not|never|don't|if|unless|would|exists?)\b/i
+const hedgesBack = /\b(?:not|never|don't|if|unless|would)\b/i
+const absent =
+  "(?:exists?|(?:does not|doesn't)(?: yet)? exist|(?:is|are)(?: not|n't)? (?:there|found|present|available|readable|missing|absent)|cannot be (?:found|read|opened))\\b"
+/** What stands before and after a path that may be missing: "if PATH is missing", "when there is no PATH", "PATH, if it exists". */
+const missingIf = [
+  [/\b(?:if|unless|when|whether|in case)\b[^,;:]*$/i, new RegExp(`^[\`'")]*(?: \\w+)? ${absent}`, 'i')],
+  [/\b(?:if|unless|when|where|in case)\b[^,;:]*\bno (?:\w+ )?[`'"(]*$/i, /^/],
+  [
+    /$/,
+    new RegExp(
+      `^[^,;:.]*,? (?:if|unless|when|in case) (?:(?:it|they|this|that|the \\w+) ${absent}|not (?:there|present)|missing|absent)`,
+      'i',
+    ),
+  ],
+] as const
 
 /** Whether the sentence of a line that names a path leaves open if it is there. Words like "such as" speak of what follows them. */
 function isHedged({ path, line }: NamedPath): boolean {
-  const sentences = line.split(/(?<!\b(?:e\.g|i\.e|etc))[.?!]\s+(?=[A-Z`(])/)
-  return sentences
+  return sentencesOf(line)
     .filter((sentence) => sentence.includes(path))
     .every((sentence) => {
       const at = sentence.indexOf(path)
       return hedgesNext.test(sentence.slice(0, at)) || hedgesBack.test(sentence.slice(at + path.length))
     })
+}
+
+function sentencesOf(line: string): string[] {
+  return line.split(/(?<!\b(?:e\.g|i\.e|etc))[.?!]\s+(?=[A-Z`(])/)
+}
+
+/** Whether a sentence anywhere in the instruction says what happens where this path is not there. */
+function mayBeMissing(path: string, instruction: string): boolean {
+  const named = new RegExp(`(?<![\\w./-])${path.replace(/\W/g, '\\$&')}(?![\\w/-]|\\.\\w)`, 'g')
+  return proseLines(instruction)
+    .flatMap(({ text }) => sentencesOf(text))
+    .some((sentence) =>
+      [...sentence.matchAll(named)].some(({ index }) => {
+        const [before, after] = [sentence.slice(0, index), sentence.slice(index + path.length)]
+        return missingIf.some(([ahead, behind]) => ahead.test(before) && behind.test(after))
+      }),
+    )
 }
 
 /** Neither there, nor made, nor spoken of by the tests or the solution. */

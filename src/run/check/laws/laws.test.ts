@@ -174,6 +174,27 @@ test('a path that is neither there nor made rejects, unless the sentence hedges 
   expect(judged('It prints something like /app/x.txt. Do it.')).toBe('ok')
   expect(judged('Give it a path, e.g. /app/x.txt.')).toBe('ok')
   expect(judged('/app/x.txt would be wrong.')).toBe('ok')
+  expect(judged('The log /app/x.txt exists already.')).toBe('fail')
+})
+
+test.each([
+  ['Reads /app/x.conf.\n\nIf /app/x.conf is missing, it uses defaults.', 'ok'],
+  ['Reads `/app/x.conf`. The program runs on when there is no `/app/x.conf`.', 'ok'],
+  ['Reads /app/x.conf.\nMake /app/x.conf, if it is not there.', 'ok'],
+  ['Print yes or no: whether /app/x.conf exists.', 'ok'],
+  ["Reads /app/x.conf.\nUse defaults if the file `/app/x.conf` isn't there.", 'ok'],
+  ['Reads /app/x.conf.\nIf /app/x.conf has missing values, leave them out.', 'fail'],
+  ['Reads /app/x.conf.\nWhen a line of /app/x.conf has no comma, print it.', 'fail'],
+  ['Reads /app/x.conf.\nIf you are done, /app/x.conf exists.', 'fail'],
+  ['Reads /app/x.conf.\nIf /app/x.conf.bak is missing, it stops.', 'fail'],
+  ['Reads /app/x.conf.\nIf the folder does not exist, make it, and copy /app/x.conf there.', 'fail'],
+  ['Reads /app/x.conf.\nFor example, /app/x.conf has a line a=1.', 'fail'],
+  ['Reads /app/x.conf.\nWrite the result to /app/x.conf.', 'fail'],
+])('a path that may be missing by any sentence is excused: %s', (words, outcome) => {
+  const told = pathsInProse(words).filter(({ path }) => path === '/app/x.conf')
+  const absent = new Map([['/app/x.conf', 'absent' as const]])
+  const sights = { ...nothing, before: absent, after: absent }
+  expect(checkReference({ told, tested: [] }, sights, taskOf(words), filesOf('')).outcome).toBe(outcome)
 })
 
 test('a variable that nothing sets rejects, and the line that speaks of it is shown', () => {

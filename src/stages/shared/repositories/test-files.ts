@@ -9,11 +9,33 @@ export function isTestFile(path: string): boolean {
   )
 }
 
+const listName = "change[-_ ]?logs?|changes|history|news|release[-_ ]?notes?|what'?s[-_ ]?new"
+const listFile = new RegExp(`^(?:${listName})(?![a-z])`, 'i')
+/** A folder with a text for each change or version, in which those of a version may have one of their own. */
+const listFolder = new RegExp(
+  `(?:^|/)(?:${listName}|news[-_]?fragments)(?:\\.d)?/(?:(?:unreleased|next|v?\\d[\\w.-]*)/)?[^/]+$`,
+  'i',
+)
+/** Endings of code, data and pictures: what a text about changes does not have. */
+const noText = new RegExp(
+  `\\.(?:${[
+    'py[ixd]?|ipynb|[cm]?[jt]sx?|vue|svelte|c|h|cc|cpp|cxx|hh|hpp|m|mm|cs|fs|vb|java|kts?|scala|groovy|gradle|clj[sc]?|go|rs|rb|php|p[lm]|t|lua|swift|dart|exs?',
+    'erl|hrl|hs|mli?|r|jl|el|lisp|vim|d|s|v|nim|zig|sol|pas|ad[bs]|f90|sh|bash|zsh|fish|bat|ps1|awk|sql|proto|graphql|mk|cmake|erb|haml|slim|phtml|vm|j2|jinja2?',
+    'mustache|hbs|ejs|tmpl|tpl|css|s[ac]ss|less|toml|lock|ini|cfg|conf|properties|csv|tsv|dat|db|sqlite3?|bin|pot?|png|jpe?g|gif|svg|ico|webp|jar|class|so|map|ui|xib|xaml|fxml|qml',
+  ].join('|')})$`,
+  'i',
+)
+
 /** Whether a file lists what changed, and so may tell what was wrong. Code is none: `history.py` may be a part of the program. */
 export function isChangeLog(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1)
-  if (!/^(?:change(?:s|log)|history|news|release[-_ ]?notes|what'?s[-_ ]?new)/i.test(name)) return false
-  return !/\.\D[^.]*$/.test(name) || /\.(?:md|markdown|rst|txt|adoc|html?|org|xml|in)$/i.test(name)
+  if (noText.test(name) || (/\.json$/i.test(name) && !/^change[-_ ]?log/i.test(name))) return false
+  if (listFile.test(name)) return true
+  // Pages of a program's own are in such folders too, and so is what builds it.
+  return (
+    listFolder.test(path) &&
+    !/\.html?$|(?:^|\/)(?:templates|(?:readme|licen[cs]e|makefile|dockerfile)\b|\.)/i.test(path)
+  )
 }
 
 /** A file's text; null where it is none. */
