@@ -34,6 +34,28 @@ test('values count, in any order and however they are written', needs('python3')
   expect(isRight(['8'], '8 years')).toBe(true)
   expect(isRight(['8'], '18 years')).toBe(false)
   expect(isRight(['8'], '8 or 9 years')).toBe(false)
+  expect(isRight(['-1.5%', '$2,000'], '2000\n-1.5')).toBe(true)
+})
+
+test.each([
+  ['12 June', '12 May'],
+  ['12 June', '12'],
+  ['3 pm', '3 am'],
+  ['8 million', '8 thousand'],
+  ['8 million', '8'],
+  ['8 years', '8 months'],
+])('the words after a number count: %s is not %s', needs('python3'), (wanted, given) => {
+  expect(isRight([wanted], given)).toBe(false)
+})
+
+test.each([
+  ['8', '8 years'],
+  ['8 years', '8'],
+  ['8 years', '8.0 Years'],
+  ['12 June', '12 june'],
+  ['1,200 m', '1200'],
+])('but a unit may be added or left out: %s is %s', needs('python3'), (wanted, given) => {
+  expect(isRight([wanted], given)).toBe(true)
 })
 
 test.each([

@@ -7,7 +7,7 @@ fi
 echo "$reward" > /logs/verifier/reward.txt
 `
 
-/** Compares values as the evaluator of WikiTableQuestions does: without case, marks, quotes and what stands in brackets at the end; numbers by value. */
+/** Compares values as the evaluator of WikiTableQuestions does: without case, marks, quotes and what stands in brackets at the end; numbers by value, with or without their unit. */
 export const checkAnswerPy = String.raw`import json, re, sys, unicodedata
 
 
@@ -27,19 +27,31 @@ def plain(text):
 
 
 def number(text):
+    """A number and the words after it, such as a unit."""
+    found = re.fullmatch(r"[$]?(-?[\d.]+)%?((?: [a-z]+){0,2})", re.sub(r"(?<=\d),(?=\d{3}\b)", "", text))
     try:
-        plainly = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
-        return float(re.sub(r"^([$]?-?[\d.]+%?)( [a-z]+){0,2}$", r"\1", plainly).lstrip("$").rstrip("%"))
+        return (float(found[1]), found[2].split()) if found else (None, [])
     except ValueError:
-        return None
+        return None, []
 
 
-def same(a, b):
-    a, b = plain(a), plain(b)
-    if a == b:
+# Without these words a value is another one: 12 June, 3 pm, 8 million.
+no_unit = set(
+    "am pm ad bc bce ce hundred thousand million billion trillion mn bn "
+    "january february march april may june july august september october november december "
+    "jan feb mar apr jun jul aug sep sept oct nov dec".split()
+)
+
+
+def same(wanted, given):
+    wanted, given = plain(wanted), plain(given)
+    if wanted == given:
         return True
-    x, y = number(a), number(b)
-    return x is not None and y is not None and abs(x - y) < 1e-6
+    (x, unit), (y, words) = number(wanted), number(given)
+    if x is None or y is None or abs(x - y) >= 1e-6:
+        return False
+    # A unit may be added or left out, but not exchanged.
+    return unit == words or not unit or (not words and no_unit.isdisjoint(unit))
 
 
 wanted = json.load(open(sys.argv[1], encoding="utf-8"))
