@@ -1,9 +1,9 @@
 import { type DraftFile, isChangeLog, isTestFile, type NewDraft, shellQuote, verifierFiles } from 'ot-agent'
 import { type Measured, type Subject, testSec } from './bench.ts'
 import type { Bug } from './generate.ts'
-import { placeOf, renderInstruction, type Symptom } from './issue.ts'
-import { withoutMethods } from './java-text.ts'
-import { dockerfile, fileOf, runTestsJava, testCommand, workdir } from './runner.ts'
+import { homeOf, renderInstruction, type Symptom } from './issue.ts'
+import { readJava, withoutMethods } from './java-text.ts'
+import { dockerfile, runTestsJava, testCommand, workdir } from './runner.ts'
 
 type Files = Record<string, DraftFile>
 
@@ -12,13 +12,14 @@ export function draftOf(bug: Bug, subject: Subject, measured: Measured, symptoms
   const { files, jars } = subject
   const { suite, passing, failing } = measured
   const failToPass = [...failing.keys()]
+  const { visible, hidden } = visibleFiles(subject, measured)
   const held = Object.entries(files).filter(([path]) => isTestFile(path) || path.startsWith(`${suite.testRoot}/`))
   const run = { commands: [testCommand(suite)], format: 'tap' as const, workdir, timeoutSec: testSec * 2 }
   return {
-    instruction: renderInstruction(bug, symptoms, measured),
+    instruction: renderInstruction(bug, symptoms, measured, hidden),
     files: {
       'environment/Dockerfile': { data: dockerfile(suite.hasJars) },
-      ...below('environment/repo', visibleFiles(subject, measured)),
+      ...below('environment/repo', visible),
       ...below('environment/lib', jars),
       ...verifierFiles({
         run,
@@ -39,8 +40,9 @@ export function draftOf(bug: Bug, subject: Subject, measured: Measured, symptoms
   }
 }
 
-/** What the agent sees. A test class keeps all tests but those that show the bug; it goes where these cannot be cut out. */
-function visibleFiles({ files, broken }: Subject, { suite, failing }: Measured): Files {
+/** What the agent sees. A test class keeps all tests but those that show the bug; it is hidden where these cannot be cut out. */
+export function visibleFiles(subject: Subject, measured: Measured): { visible: Files; hidden: string[] } {
+  const { files, broken } = subject
   const visible: Files = Object.fromEntries(
     // A list of changes names the fix, and settings of git say nothing without its history.
     Object.entries(files).filter(([path]) => !isChangeLog(path) && !/(?:^|\/)\.git\w*$/.test(path)),
@@ -49,19 +51,20 @@ function visibleFiles({ files, broken }: Subject, { suite, failing }: Measured):
     if (text === null) delete visible[path]
     else visible[path] = { ...files[path], data: text }
   }
-  const methods = new Map<string, string[]>()
-  for (const [name, failed] of failing) {
-    const { className, method } = placeOf(name, failed)
-    const path = fileOf(suite.testRoot, className)
-    methods.set(path, [...(methods.get(path) ?? []), method])
+  const tests = new Map<string, string[]>()
+  for (const [name, failed] of measured.failing) {
+    const { path, test } = homeOf(name, failed, subject, measured)
+    tests.set(path, [...(tests.get(path) ?? []), test])
   }
-  for (const [path, names] of methods) {
-    const text = Buffer.from(files[path]?.data ?? '').toString('utf8')
+  const hidden: string[] = []
+  for (const [path, names] of tests) {
+    const { text, encoding } = readJava(files[path]?.data ?? '')
     const cut = withoutMethods(text, [...new Set(names)])
+    if (cut === null) hidden.push(path)
     if (cut === null) delete visible[path]
-    else visible[path] = { data: cut }
+    else visible[path] = { data: encoding === 'utf8' ? cut : Buffer.from(cut, encoding) }
   }
-  return visible
+  return { visible, hidden }
 }
 
 /** Whole files, because the image need not have patch; what put the bug in is there for people. */

@@ -13,17 +13,15 @@ import {
 import { type Measured, measure, readJars, type Subject } from './bench.ts'
 import { draftOf } from './draft.ts'
 import { symptomsOf } from './issue.ts'
-import { provide, readBugs, titleInChanges } from './rows.ts'
+import { isUtf8 } from './java-text.ts'
+import { provide, readBugs, refPattern, titleInChanges } from './rows.ts'
 import { fileOf, type Suite } from './runner.ts'
 
 const testName = z.string().regex(/^[\w.$]+::\w+$/)
 const bugFields = z.object({
   /** A clone, of which `ref` is taken, or a folder as makers/bug-injection names it: the project without the bug. */
   repo: z.string().min(1),
-  ref: z
-    .string()
-    .regex(/^\w[\w./-]*$/)
-    .nullish(),
+  ref: z.string().regex(refPattern).nullish(),
   project: z.string().min(1),
   /** Puts the bug in. */
   patch: z.string().min(1),
@@ -155,10 +153,6 @@ function brokenFiles(patch: string, files: RepositoryFiles): Map<string, string 
     throw error
   }
   return broken
-}
-
-function isUtf8(data: string | Uint8Array): boolean {
-  return typeof data === 'string' || Buffer.from(Buffer.from(data).toString('utf8')).equals(data)
 }
 
 /** The folder that packages start in, by the place of a class. */

@@ -1,12 +1,16 @@
 import type { Measured, Subject } from './bench.ts'
 import type { Bug } from './generate.ts'
-import { reproduction } from './java-text.ts'
+import { readJava, reproduction, superclassOf } from './java-text.ts'
 import { type Failed, fileOf, jarDirs, workdir } from './runner.ts'
 
 /** A program that shows the bug, and what it gives. */
 export interface Symptom {
   readonly code: string
+  /** The file of tests that it is from. */
+  readonly path: string
   readonly message: string
+  /** The exception that it should end with; null where it should end well. */
+  readonly expected: string | null
 }
 
 const mostShown = 3
@@ -14,17 +18,16 @@ const mostShown = 3
 /** What a user would see of the bug: one program for each way in which it shows, short ones first. A text says why there is none. */
 export function symptomsOf(
   { triggers }: Bug,
-  { files }: Subject,
-  { suite, failing }: Measured,
+  subject: Subject,
+  measured: Measured,
   maxLines: number,
 ): readonly Symptom[] | string {
   const found = triggers.flatMap((name) => {
-    const failed = failing.get(name)
+    const failed = measured.failing.get(name)
     if (!failed) return []
-    const { className, method, line } = placeOf(name, failed)
-    const text = Buffer.from(files[fileOf(suite.testRoot, className)]?.data ?? '').toString('utf8')
-    const code = reproduction(text, method, line)
-    return code ? [{ code, message: told(failed, method) }] : []
+    const { path, test, method, line } = homeOf(name, failed, subject, measured)
+    const code = reproduction(readJava(subject.files[path]?.data ?? '').text, test, line)
+    return code ? [{ code, path, message: told(failed, method), expected: expectedOf(failed) }] : []
   })
   const short = found
     .filter(({ code }) => code.split('\n').length <= maxLines)
@@ -43,28 +46,71 @@ export function placeOf(name: string, { frames }: Failed) {
   return { className, method, line: line === undefined ? null : Number(line) }
 }
 
-/** The exception as it is printed, without the name of the test. */
+/** The same, with the file; without a line the test is looked for in the classes above. `test` is its name there. */
+export function homeOf(name: string, failed: Failed, { files }: Subject, { suite }: Measured) {
+  const { className: own, method, line } = placeOf(name, failed)
+  const seen = new Set<string>()
+  let className: string | null = own
+  while (line === null && className !== null && !seen.has(className)) {
+    const { text } = readJava(files[fileOf(suite.testRoot, className)]?.data ?? '')
+    if (reproduction(text, `${className}::${method}`, null) !== null) break
+    seen.add(className)
+    className = superclassOf(text, className)
+  }
+  const home = className === null || seen.has(className) ? own : className
+  return { path: fileOf(suite.testRoot, home), test: `${home}::${method}`, method, line }
+}
+
+/** The exception as it is printed, without the name of the test. A name that is a plain word gives nothing away, and may be a part of the message. */
 function told({ message }: Failed, method: string): string {
   const text = message.join('\n').replace(/^(?:org\.junit|junit\.framework|java\.lang)\.(?=\w+(?::|$))/, '')
   const cut = text.length > 1500 ? `${text.slice(0, 1500)} ...` : text
-  return cut.replaceAll(method, 'the program')
+  if (/^[a-z]*$/.test(method)) return cut
+  return cut.replace(new RegExp(`(?<![\\w$])${method.replace(/\W/g, '\\$&')}(?![\\w$])`, 'g'), 'the program')
+}
+
+/** What `@Test(expected = ...)` says, in the words of JUnit. */
+function expectedOf({ message: [line = ''] }: Failed): string | null {
+  const [, name] =
+    /^\S+: (?:Expected exception: |Unexpected exception, expected<|Expected test to throw \(?an instance of )([\w.$]+)/.exec(
+      line,
+    ) ?? []
+  return name ?? null
 }
 
 /** A report as a user would write it, and what a person has to know to work on it. */
-export function renderInstruction(bug: Bug, symptoms: readonly Symptom[], { suite }: Measured): string {
-  const { project, title } = bug
-  const isError = symptoms.every(({ message }) => !/^(?:\w*Assertion\w*|ComparisonFailure)\b/.test(message))
+export function renderInstruction(
+  { project, title }: Bug,
+  symptoms: readonly Symptom[],
+  { suite }: Measured,
+  hidden: readonly string[],
+): string {
   const shown = symptoms.map(
-    ({ code, message }, i) =>
-      `${i === 0 ? 'This code shows it' : 'And so does this'}:\n\n\`\`\`java\n${code}\n\`\`\`\n\nIt should run through, but it ends with:\n\n\`\`\`\n${message}\n\`\`\``,
+    (symptom, i) =>
+      `${i === 0 ? 'This code shows it' : 'And so does this'}:\n\n\`\`\`java\n${symptom.code}\n\`\`\`\n\n${renderEnd(symptom)}`,
   )
+  const gone = hidden.filter((path) => symptoms.some((symptom) => symptom.path === path))
+  const but =
+    gone.length === 0 ? '' : `, except for ${gone.map((path) => `\`${path}\``).join(' and ')}, which is not there`
   const jars = suite.hasJars ? ` Libraries that the tests use are in \`${jarDirs.agent}\`.` : ''
-  return `# ${project}: ${title ?? (isError ? 'an unexpected exception' : 'a wrong result')}
+  return `# ${project}: ${title ?? kindOf(symptoms)}
 
 ${shown.join('\n\n')}
 
 ---
 
-The source code of the project is in \`${workdir}\`. Find the cause of the problem above and fix it below \`${workdir}/${suite.sourceRoot}\`, without breaking anything that works. Helper methods and fields that the code above uses are those of the project's tests, below \`${workdir}/${suite.testRoot}\`. A JDK and JUnit 4 are installed (\`/usr/share/java/junit4.jar\`), and there is no network.${jars} The tests that decide are not in this folder; they check more than what the report shows. They compile the code with \`javac --release 8\`.
+The source code of the project is in \`${workdir}\`. Find the cause of the problem above and fix it below \`${workdir}/${suite.sourceRoot}\`, without breaking anything that works. Helper methods and fields that the code above uses are those of the project's tests, below \`${workdir}/${suite.testRoot}\`${but}. A JDK and JUnit 4 are installed (\`/usr/share/java/junit4.jar\`), and there is no network.${jars} The tests that decide are not in this folder; they check more than what the report shows. They compile the code with \`javac --release 8\`.
 `
+}
+
+function renderEnd({ message, expected }: Symptom): string {
+  if (expected === null) return `It should run through, but it ends with:\n\n\`\`\`\n${message}\n\`\`\``
+  const [, actual] = /but was<([\w.$]+)>/.exec(message) ?? []
+  return `It should end with \`${expected}\`, but it ${actual === undefined ? 'runs through' : `ends with \`${actual}\``}.`
+}
+
+function kindOf(symptoms: readonly Symptom[]): string {
+  const isFailure = ({ message }: Symptom) => /^(?:\w*Assertion\w*|ComparisonFailure)\b/.test(message)
+  if (!symptoms.some(isFailure)) return 'an unexpected exception'
+  return symptoms.every((symptom) => symptom.expected !== null) ? 'a missing exception' : 'a wrong result'
 }

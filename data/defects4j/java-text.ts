@@ -12,13 +12,16 @@ interface Method {
   readonly to: number
 }
 
+/** `name` is that of the class and the method, `a.ATest$Inner::testB`: other classes of the file may have a method that is called like this. */
 function findMethod(text: string, name: string): Method | null {
+  const [className = '', method = ''] = name.split('::')
   const code = codeOf(text)
   const head = new RegExp(
-    `^[ \\t]*(?:@\\w+(?:\\([^)]*\\))?\\s+)*(?:(?:public|protected|final)\\s+)*void\\s+${name}\\s*\\(\\s*\\)[^{};]*\\{`,
-    'm',
+    `^[ \\t]*(?:@\\w+(?:\\([^)]*\\))?\\s+)*(?:(?:public|protected|final)\\s+)*void\\s+${method.replace(/\W/g, '\\$&')}\\s*\\(\\s*\\)[^{};]*\\{`,
+    'gm',
   )
-  const found = head.exec(code)
+  const simple = className.replace(/^.*\./, '')
+  const found = [...code.matchAll(head)].find(({ index }) => classAt(code, index) === simple)
   if (!found) return null
   const body = found.index + found[0].length
   const end = endOfBlock(code, body)
@@ -34,6 +37,21 @@ function findMethod(text: string, name: string): Method | null {
   return { from, body, to: end + after }
 }
 
+/** The class whose member starts here, `Outer$Inner`; null within a method, and so in a class without a name. */
+function classAt(code: string, at: number): string | null {
+  const open: (string | undefined)[] = []
+  let start = 0
+  for (const { 0: mark, index } of code.slice(0, at).matchAll(/[;{}]/g)) {
+    if (mark === '{') {
+      const names = [...code.slice(start, index).matchAll(/\b(?:class|interface|enum)\s+([\w$]+)/g)]
+      open.push(names.at(-1)?.[1])
+    }
+    if (mark === '}') open.pop()
+    start = index + 1
+  }
+  return open.length === 0 || open.includes(undefined) ? null : open.join('$')
+}
+
 /** The place after the brace that closes a block; `start` is after the one that opens it. */
 function endOfBlock(code: string, start: number): number | null {
   let depth = 1
@@ -44,7 +62,27 @@ function endOfBlock(code: string, start: number): number | null {
   return null
 }
 
-/** The class without these methods; null where one of them cannot be found. */
+/** The class that this one extends, by its full name; null where the file does not say. */
+export function superclassOf(text: string, className: string): string | null {
+  const code = codeOf(text)
+  const simple = className.replace(/^.*[.$]/, '').replace(/\W/g, '\\$&')
+  const [, above] = new RegExp(`\\bclass\\s+${simple}\\b[^{]*?\\bextends\\s+([\\w.]+)`).exec(code) ?? []
+  if (above === undefined || above.includes('.')) return above ?? null
+  const [, imported] = new RegExp(`^\\s*import\\s+([\\w.]+\\.${above})\\s*;`, 'm').exec(code) ?? []
+  return imported ?? className.replace(/[^.]*$/, above)
+}
+
+/** A source file's text and how to write it: code from before UTF-8 is taken for ISO-8859-1, which keeps every byte. */
+export function readJava(data: string | Uint8Array): { text: string; encoding: 'utf8' | 'latin1' } {
+  const encoding = isUtf8(data) ? 'utf8' : 'latin1'
+  return { text: Buffer.from(data).toString(encoding), encoding }
+}
+
+export function isUtf8(data: string | Uint8Array): boolean {
+  return typeof data === 'string' || Buffer.from(Buffer.from(data).toString('utf8')).equals(data)
+}
+
+/** The file without these methods, `a.ATest::testB`; null where one of them cannot be found. */
 export function withoutMethods(text: string, names: readonly string[]): string | null {
   let left = text
   for (const name of names) {
@@ -56,7 +94,7 @@ export function withoutMethods(text: string, names: readonly string[]): string |
 }
 
 /**
- * What a test does up to and with the statement on this line, so that what it looks at afterwards stays unsaid; all of it without a line. Null where the
+ * What a test, `a.ATest::testB`, does up to and with the statement on this line, so that what it looks at afterwards stays unsaid; all of it without a line. Null where the
  * test cannot be found.
  */
 export function reproduction(text: string, name: string, line: number | null): string | null {

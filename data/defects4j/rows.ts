@@ -7,6 +7,9 @@ import { type Dropped, type RawRow, UserError } from 'ot-agent'
 export const provide =
   'git clone https://github.com/rjust/defects4j, run its init.sh, and name the folder with --input-dir'
 
+/** How a commit is named; nothing that git would take for an option. */
+export const refPattern = /^\w[\w./-]*$/
+
 /** Every active bug of a checkout of Defects4J whose projects' repositories are there, as its init.sh brings them. */
 export async function* readBugs(
   inputDir: string | null,
@@ -33,6 +36,11 @@ export async function* readBugs(
     for (const line of bugs.trim().split('\n').slice(1)) {
       const [number = '', , ref = '', report = ''] = line.split(',')
       const id = `${project}-${number}`
+      if (!/^\d+$/.test(number) || !refPattern.test(ref)) {
+        const got = JSON.stringify(line.slice(0, 100))
+        yield { drop: 'unreadable-row', detail: `expected a bug's number and the commit of its fix, got ${got}`, id }
+        continue
+      }
       if (!(await stat(repo).catch(() => null))) {
         yield { drop: 'no-repository', detail: `no project_repos/${name}.git`, id }
         continue
@@ -66,7 +74,7 @@ async function bugOf(dir: string, number: string) {
 
 /** The first line of the commit's message, or nothing. */
 async function messageOf(repo: string, ref: string): Promise<string> {
-  const args = ['-C', repo, '-c', `safe.directory=${repo}`, 'log', '-1', '--format=%s', ref, '--']
+  const args = ['-C', repo, '-c', `safe.directory=${repo}`, 'log', '-1', '--format=%s', '--end-of-options', ref, '--']
   const { stdout } = await promisify(execFile)('git', args).catch(() => ({ stdout: '' }))
   return stdout.trim()
 }

@@ -35,16 +35,22 @@ const quick = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
 /** The exit code of a run whose code does not compile. */
 export const notCompiled = 9
 
+/** Where JUnit's classes would be among the sources. */
+const junitPackages = ['org/junit', 'junit', 'org/hamcrest']
+
 /**
  * Compiles what the tests need and runs them, `times` times. Tests and JUnit come first everywhere: a class of the same name among the sources
- * replaces none of them.
+ * replaces none of them. The compiler takes the newer of a class and its source, so such sources are made old.
  */
 export function testCommand(suite: Suite, times = 1): string {
   const { sourceRoot, testRoot, resourceDirs, encoding, classes, hasJars, isWhole } = suite
   const jars = [...junit, ...(hasJars ? [`${jarDirs.verifier}/*`] : [])].join(':')
   const at = (path: string) => `${workdir}/${path}`
   const files = classes.map((name) => shellQuote(at(fileOf(testRoot, name))))
-  const sources = `$(find ${shellQuote(at(sourceRoot))} -name '*.java' ! -name '*-info.java')`
+  const taken = junitPackages.map((path) => at(`${sourceRoot}/${path}`))
+  const age = `find -L ${taken.map(shellQuote).join(' ')} -name '*.java' -exec touch -t 198001010000 {} + 2>/dev/null`
+  const others = taken.map((path) => ` ! -path ${shellQuote(`${path}/*`)}`).join('')
+  const sources = `$(find ${shellQuote(at(sourceRoot))} -name '*.java' ! -name '*-info.java'${others})`
   const resources = [...new Set([testRoot, ...resourceDirs, sourceRoot])].map(at).join(':')
   const module = sourceRoot.replace(/(?:^|\/)(?:src|source)(?:\/.*)?$/, '')
   const javac = `javac ${quick.map((option) => `-J${option}`).join(' ')} --release 8 -encoding ${encoding} -g -nowarn -proc:none -Xmaxerrs 1000 -cp ${shellQuote(jars)} -sourcepath ${shellQuote(`${at(testRoot)}:${at(sourceRoot)}`)} -d "$out" /tests/RunTests.java ${files.join(' ')}${isWhole ? ` ${sources}` : ''}`
@@ -52,6 +58,7 @@ export function testCommand(suite: Suite, times = 1): string {
   const java = `java ${quick.join(' ')} -Xmx1g ${settings} -cp ${shellQuote(jars)}:"$out":${shellQuote(resources)} RunTests ${classes.map(shellQuote).join(' ')}`
   return [
     `out=$(mktemp -d); cd ${shellQuote(module === '' ? workdir : at(module))}`,
+    age,
     `${javac} || exit ${notCompiled}`,
     ...Array.from({ length: times }, () => java),
     'rm -rf "$out"',

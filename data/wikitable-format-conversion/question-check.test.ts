@@ -103,3 +103,20 @@ test.each([
   ]
   expect(supported(answer, { header: ['City', 'Visitors', 'Way'], rows })).toBe(as)
 })
+
+test.each([
+  ['94', null],
+  ['5 (1)', null],
+  ['1945 (1)', '1945 (1)'],
+  ['1,920', null],
+  ['19.5', '19.5'],
+  ['19', '19'],
+  ['20', null],
+  ['20.4', null],
+])('digits within a number are no answer, and a mean is rounded to the places of the answer: %s', (answer, as) => {
+  const rows = [
+    ['1945 (1)', '7.25'],
+    ['1,920.5', '31.7'],
+  ]
+  expect(supported(answer, { header: ['Year', 'Price'], rows })).toBe(as)
+})

@@ -10,26 +10,35 @@ export interface AskedTable {
  */
 export function supported(answer: string, { header, rows }: AskedTable): string | null {
   const text = [header, ...rows].flat().map(folded).join(' | ')
-  if (text.includes(folded(answer))) return answer
+  if (stands(folded(answer), text)) return answer
   const [, digits] = /^([$]?-?\d[\d,]*(?:\.\d+)?%?)(?: [a-z]+){0,2}$/.exec(answer) ?? []
   if (digits === undefined) return null
   const value = numbersIn(digits)[0] ?? Number.NaN
   const isCount = Number.isInteger(value) && value >= 0 && value <= Math.max(rows.length, header.length)
   const columns = header.map((_, i) => rows.map((cells) => cells[i] ?? ''))
-  return isCount || [...columns, ...rows].some((cells) => isComputed(value, cells.flatMap(numbersIn).slice(0, 300)))
+  return isCount || [...columns, ...rows].some((cells) => isComputed(digits, cells.flatMap(numbersIn).slice(0, 300)))
     ? digits
     : null
 }
 
-/** Whether a number is one of these, their sum or mean, or the sum or difference of two. */
-function isComputed(value: number, numbers: readonly number[]): boolean {
+/** Whether a text holds an answer, and not only some digits of a number. */
+function stands(answer: string, text: string): boolean {
+  const start = /^\d/.test(answer) ? '(?<!\\d[.,]?)' : ''
+  const end = /\d$/.test(answer) ? '(?![.,]?\\d)' : ''
+  return new RegExp(`${start}${answer.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}${end}`).test(text)
+}
+
+/** Whether a number is one of these, their sum, the sum or difference of two, or their mean, rounded to as many places. */
+function isComputed(digits: string, numbers: readonly number[]): boolean {
+  const value = numbersIn(digits)[0] ?? Number.NaN
+  const places = /\.(\d+)/.exec(digits)?.[1]?.length ?? 0
   const known = new Set(numbers.map(rounded))
   const sum = numbers.reduce((total, each) => total + each, 0)
   const mean = numbers.length === 0 ? Number.NaN : sum / numbers.length
   return (
     known.has(rounded(value)) ||
     Math.abs(sum - value) < 0.01 ||
-    Math.abs(mean - value) < 0.01 + 0.05 * Math.abs(value) ||
+    Math.abs(mean - value) <= 0.5 * 10 ** -places + 1e-9 ||
     numbers.some((each) => [each + value, value - each, each - value].some((other) => known.has(rounded(other))))
   )
 }
