@@ -58,7 +58,7 @@ export default definePipeline({
     return [inputDir === null ? { kind: 'missing', what, provide } : { kind: 'folder', path: inputDir, what, provide }]
   },
   strategy: 'real-bug',
-  make: async (row, { options, dir, sandboxes, workDir, signal, random }) => {
+  make: async (row, { options, dir, sandboxes, workDir, signal, random, log }) => {
     const { id } = row
     const parsed = bugFields.safeParse(row.fields)
     if (!parsed.success) return { drop: 'bad-row', detail: parsed.error.issues[0]?.message ?? '', id }
@@ -66,7 +66,7 @@ export default definePipeline({
     const bug = parsed.data
     const { repo, ref } = bug
     const spec = ref ? ({ kind: 'clone', path: repo, ref } as const) : parseRepositorySpec(repo, dir)
-    const files = await openRepository(spec, workDir, signal)
+    const files = await openRepository(spec, workDir, signal, log)
     const at = { sandboxes, workDir: join(workDir, 'benches'), signal }
     const subject = subjectOf(bug, files, { most: options.maxTestClasses, shuffle: (names) => random.shuffle(names) })
     if ('drop' in subject) return { ...subject, id }

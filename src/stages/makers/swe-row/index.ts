@@ -130,7 +130,8 @@ async function filesFromCopy(row: SweRow, given: Options, at: StageContext): Pro
   const spec: RepositorySpec = isClone
     ? { kind: 'clone', path, ref: row.baseCommit ?? 'HEAD' }
     : { kind: 'folder', path }
-  return draftFromFiles(row, await openRepository(spec, at.workDir, at.signal), run, { base, setup })
+  const files = await openRepository(spec, at.workDir, at.signal, (line) => at.log(line))
+  return draftFromFiles(row, files, run, { base, setup })
 }
 
 function filesFromImage(row: SweRow, given: Options): TaskDraft['files'] | null {

@@ -64,7 +64,7 @@ test('a git repository is read at a commit, also one that is no tip', needs('git
   await expect(read('no-such-ref')).rejects.toMatchObject({ boundary: 'task' })
 })
 
-test('of a clone without its large files the others are read', needs('git'), async () => {
+test('of a clone without its large files the others are read, and the log says so', needs('git'), async () => {
   const dir = await makeTempDir()
   const repo = join(dir, 'repo')
   mkdirSync(repo)
@@ -80,8 +80,11 @@ test('of a clone without its large files the others are read', needs('git'), asy
   git('-c', 'user.name=a', '-c', 'user.email=a@example.org', '-c', 'commit.gpgsign=false', 'commit', '-q', '-m', 'all')
   const id = git('rev-parse', 'HEAD:large (1).txt')
   rmSync(join(repo, '.git/objects', id.slice(0, 2), id.slice(2)))
-  const read = (ref: string) => openRepository({ kind: 'clone', path: repo, ref }, join(dir, 'work'), signal)
+  const lines: string[] = []
+  const read = (ref: string) =>
+    openRepository({ kind: 'clone', path: repo, ref }, join(dir, 'work'), signal, (line) => lines.push(line))
   expect(Object.keys(await read('HEAD'))).toEqual(['a.txt'])
+  expect(lines).toEqual([`${repo} at HEAD: left out files that the clone lacks (1), such as large (1).txt`])
   await expect(read('no-such-ref')).rejects.toMatchObject({ boundary: 'task' })
 })
 

@@ -47,17 +47,18 @@ function isArchive(name: string): boolean {
   return /\.(?:tar\.gz|tgz|tar)$/.test(name)
 }
 
-/** Reads a repository; nothing of it is run. Links, history and what is too large to copy are left out or refused. */
+/** Reads a repository; nothing of it is run. Links, history and what is too large to copy are left out or refused; `log` is told of files that a clone lacks. */
 export async function openRepository(
   spec: RepositorySpec,
   workDir: string,
   signal: AbortSignal,
+  log: (line: string) => void = () => {},
 ): Promise<RepositoryFiles> {
   if (spec.kind === 'folder') return readFolder(spec.path)
   await mkdir(workDir, { recursive: true })
   const dir = await makeScratchDir(join(workDir, 'repository-'))
   try {
-    const archive = await fetchArchive(spec, dir, signal)
+    const archive = await fetchArchive(spec, dir, signal, log)
     const files = join(dir, 'files')
     await mkdir(files)
     await extractInto(createReadStream(archive), files, {
@@ -78,6 +79,7 @@ async function fetchArchive(
   spec: Exclude<RepositorySpec, { kind: 'folder' }>,
   dir: string,
   signal: AbortSignal,
+  log: (line: string) => void,
 ): Promise<string> {
   if (spec.kind === 'git') return fetchGit(spec, dir, signal)
   if (spec.kind === 'npm') return fetchNpm(spec.spec, dir, signal)
@@ -93,6 +95,7 @@ async function fetchArchive(
     await pack().catch(async (error) => {
       const absent = await absentFiles(safe, spec.ref, signal)
       if (absent.length === 0) throw error
+      log(`${spec.path} at ${spec.ref}: left out files that the clone lacks (${absent.length}), such as ${absent[0]}`)
       await pack('.', ...absent.map((path) => `:(exclude,literal)${path}`))
     })
     return archive
