@@ -275,6 +275,36 @@ test('one launch serves one model: another one for the agents is refused', async
   await planned('clusters/vista.yaml', { ...datagen, trace_engine: 'vllm_local' })
 })
 
+test('the model is what counts: the same one in another file, or on another backend, is served once', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'launch-'))
+  onTestFinished(() => rmSync(dir, { recursive: true }))
+  const preset = readFileSync('configs/engines/vllm.yaml', 'utf8')
+  const write = (name: string, text: string) => {
+    writeFileSync(join(dir, name), text)
+    return join(dir, name)
+  }
+  const same = write('same.yaml', preset.replace('max_model_len: 32768', 'max_model_len: 131072'))
+  const serverOf = async (values: Readonly<Record<string, unknown>>) => {
+    const { launch, notes } = await planned('clusters/vista.yaml', { ...datagen, ...values })
+    return { servers: launch.jobs.filter(({ name }) => name === 'server').length, notes }
+  }
+  const shared = expect.arrayContaining([expect.stringContaining('share one server')])
+  for (const values of [{ datagen_config: same, trace_backend: 'ray' }, { trace_engine: same }])
+    expect(await serverOf(values), JSON.stringify(values)).toEqual({ servers: 1, notes: shared })
+  expect((await serverOf({ trace_engine: 'vllm_local' })).notes).not.toEqual(shared)
+  // The context is that of the server which is started.
+  const long = { trace_agent_kwargs: '{"model_info": {"max_input_tokens": 100000}}' }
+  await expect(serverOf({ ...long, trace_engine: same })).rejects.toThrow('the server takes 32768')
+  // One name for other weights is another model.
+  const renamed = write(
+    'renamed.yaml',
+    `${preset.replace(/model_path: \S+/, 'model_path: org/other')}  custom_model_name: Qwen/Qwen3-8B\n`,
+  )
+  await expect(serverOf({ trace_engine: renamed })).rejects.toThrow(
+    'got Qwen/Qwen3-8B for tasks and Qwen/Qwen3-8B (org/other) for traces',
+  )
+})
+
 test('numbers that no cluster has are refused', async () => {
   const base = { job_type: 'consolidate', consolidate_input: '/ckpt' }
   const cases = [
@@ -897,7 +927,7 @@ async function planned(
   file: string,
   values: Readonly<Record<string, unknown>>,
   stamp = '1',
-): Promise<{ launch: Launch; text: string }> {
+): Promise<{ launch: Launch; notes: readonly string[]; text: string }> {
   const { cluster } = await loadClusterFile(file)
   const layers = [
     { origin: `cluster ${cluster.name}`, values: clusterSettings(cluster) },
@@ -914,7 +944,7 @@ async function planned(
     secretsFile: '/home/me/keys.env',
   }
   const { launch, notes } = await makeLaunch(new Settings(settingSpecs, layers), place)
-  return { launch, text: neutral(renderLaunch(await renderPlan({ launch, notes }))) }
+  return { launch, notes, text: neutral(renderLaunch(await renderPlan({ launch, notes }))) }
 }
 
 async function printed(words: readonly string[]): Promise<string> {

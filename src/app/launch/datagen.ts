@@ -36,15 +36,16 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const taskEngine = await engineOf(at, settings, 'datagen')
   const hasOwn = settings.has('trace_engine') || settings.has('trace_backend')
   const traceEngine = (hasOwn ? await engineOf(at, settings, 'trace') : null) ?? taskEngine
-  if (traces)
-    refuseLongContext(traceEngine, jsonOrText(settings.text('trace_agent_kwargs') ?? ''), '--trace-agent-kwargs')
   const input = settings.text('trace_input_path')
   if (input !== undefined) await expectFolder(settings, 'trace_input_path', resolve(input))
   const running = settings.has('trace_endpoint_json')
   const tasksModel = makesTasks ? modelOf(taskEngine) : null
   const tracesModel = makesTraces && !running ? modelOf(traceEngine) : null
-  if (tasksModel?.from === 'server' && tracesModel?.from === 'server') refuseTwoServers(taskEngine, traceEngine)
+  const isShared = tasksModel?.from === 'server' && tracesModel?.from === 'server'
+  const sharing = isShared ? shareServer(taskEngine, traceEngine) : []
   const serving = tasksModel?.from === 'server' ? taskEngine : tracesModel?.from === 'server' ? traceEngine : null
+  const agentOptions = jsonOrText(settings.text('trace_agent_kwargs') ?? '')
+  if (traces) refuseLongContext(isShared ? taskEngine : traceEngine, agentOptions, '--trace-agent-kwargs')
   const chunks = makesTraces ? await chunksOf(settings, extra, traceEngine) : null
   // Parts are joined from all trials that are there: those of another launch must not be among them.
   const traceJobs = join(at.experimentsDir, 'trace_jobs', chunks ? at.launchId : '')
@@ -75,16 +76,23 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
         : [
             `compute nodes of ${at.cluster.name} have no internet: sources and uploads must be reachable through its proxy`,
           ]),
+      ...sharing,
       ...(makesTraces ? await notesOfFiles(settings, extra) : []),
     ],
   }
 }
 
 /** A launch has one server: agents would be run with the model that made the tasks, under the name of another. */
-function refuseTwoServers(tasks: ChosenEngine | null, traces: ChosenEngine | null): void {
-  if (tasks?.text === traces?.text) return
+function shareServer(tasks: ChosenEngine | null, traces: ChosenEngine | null): readonly string[] {
+  if (tasks?.text === traces?.text) return []
+  if (tasks?.server?.model === traces?.server?.model && tasks?.weights === traces?.weights)
+    return ['tasks and traces share one server: it is started as the engine file of the tasks says']
+  const shown = (engine: ChosenEngine | null) => {
+    const name = engine?.server?.model
+    return name === engine?.weights ? name : `${name} (${engine?.weights})`
+  }
   throw new UserError(
-    `expected one model to serve, got ${tasks?.server?.model} for tasks and ${traces?.server?.model} for traces`,
+    `expected one model to serve, got ${shown(tasks)} for tasks and ${shown(traces)} for traces`,
     'launch the tasks first, and then the traces with --trace-input-path; or name a running server with --trace-endpoint-json',
   )
 }

@@ -20,6 +20,8 @@ export interface ChosenEngine {
   readonly path: string
   readonly text: string
   readonly server: ServerRequest | null
+  /** What the server loads: a path or a name. */
+  readonly weights: string | null
   /** The tokens of prompt and reply together that the server takes; null where the file does not say. */
   readonly contextTokens: number | null
   /** Parts of an array that may run at the same time; null where the file does not say. */
@@ -72,10 +74,10 @@ export async function chooseEngineFile(
   const own = serverOf(parsed, ask.as)
   if (own && gpus) refuseMisfit(parsed, gpus)
   const server = own && { ...own, timeLimit: timeLimitOf(at, settings, own) }
-  const weights = parsed.vllm_server?.model_path ?? parsed.engine.model
+  const weights = parsed.vllm_server?.model_path ?? parsed.engine.model ?? null
   const local = server && weights ? localOf(at, settings, weights, 'model') : null
   const contextTokens = (server && parsed.vllm_server?.max_model_len) ?? null
-  const about = { path: ask.as, contextTokens, chunkArrayMax: parsed.chunk_array_max ?? null }
+  const about = { path: ask.as, weights, contextTokens, chunkArrayMax: parsed.chunk_array_max ?? null }
   if (!server || !local?.download) return { ...about, text: renderYaml(document), server }
   // Callers go on to use the model's own name.
   setDeep(document, `vllm_server.model_path=${local.path}`)
