@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -15,6 +15,8 @@ interface Repository {
   readonly license: string | null
   readonly isPrivate?: boolean
   readonly text?: string
+  /** The same content has the same one everywhere. */
+  readonly sha?: string
 }
 
 /** A server that answers as GitHub documents. `first` may answer in its place, for example with a limit. */
@@ -34,7 +36,7 @@ async function github(
       if ((page - 1) * size >= 1000)
         return send(response, 422, { message: 'Only the first 1000 search results are available' })
       const items = names.slice((page - 1) * size, page * size).map((name, i) => ({
-        ...{ name: 'Dockerfile', path: 'Dockerfile', sha: shaOf((page - 1) * size + i) },
+        ...{ name: 'Dockerfile', path: 'Dockerfile', sha: repositories[name]?.sha ?? shaOf((page - 1) * size + i) },
         repository: { full_name: name },
       }))
       return send(response, 200, { total_count: names.length, incomplete_results: false, items })
@@ -124,6 +126,7 @@ test('limits of both kinds are waited for, and a server that is down is asked ag
   expect(primary).toBeGreaterThan(30_000)
   expect(others).toEqual([90_000, 240_000, 16_000])
   expect(notes).toContain('GitHub asks to wait for 90 s')
+  expect(notes.at(-1)).toBe('GitHub: status 502; asked again in 16 s')
 })
 
 test('a limit that does not end, and a token that is not accepted, end the search', async () => {
@@ -132,7 +135,10 @@ test('a limit that does not end, and a token that is not accepted, end the searc
     return true
   })
   const { out, at, waits } = await setUp(env)
-  await expect(findDockerfiles({ keywords: ['x'], out }, at)).rejects.toMatchObject({ name: 'BoundaryError' })
+  await expect(findDockerfiles({ keywords: ['x'], out }, at)).rejects.toMatchObject({
+    ...{ name: 'UserError', exitCode: 3, hint: expect.stringContaining('try again later') },
+    message: 'GitHub gave no answer to /search/code: it asks to wait for 999999 s',
+  })
   expect(waits).toEqual([])
   const wrong = { ...at, env: { ...env, GITHUB_TOKEN: 'ghp_other' } }
   const refused = await findDockerfiles({ keywords: ['x'], out }, wrong).catch((error: unknown) => error)
@@ -150,9 +156,10 @@ test('pages are followed to the 1,000 results that GitHub shows, and what is mis
   expect(notes.at(-1)).toBe('x: GitHub has 1200, and shows 1000 of any search; more words find others')
 })
 
-test('a search that GitHub did not finish is asked for again, and said to be incomplete', async () => {
+test('a search that GitHub did not finish is asked for again, said to be incomplete, and repeated another day', async () => {
+  let isWhole = false
   const { env, asked } = await github({ 'org/a': { license: 'MIT' } }, (path, response) => {
-    if (path !== '/search/code') return false
+    if (isWhole || path !== '/search/code') return false
     send(response, 200, { total_count: 0, incomplete_results: true, items: [] })
     return true
   })
@@ -160,6 +167,8 @@ test('a search that GitHub did not finish is asked for again, and said to be inc
   expect(await findDockerfiles({ keywords: ['x'], out }, at)).toMatchObject({ files: 0 })
   expect(asked).toHaveLength(3)
   expect(notes).toEqual(['x: GitHub ran out of time, and did not look at everything'])
+  isWhole = true
+  expect(await findDockerfiles({ keywords: ['x'], out }, at)).toMatchObject({ files: 1 })
 })
 
 test('the same request resumes, asks for no file twice, and adds other words to what is there', async () => {
@@ -184,4 +193,87 @@ test('the same request resumes, asks for no file twice, and adds other words to 
   expect(await findDockerfiles({ keywords: ['y'], out }, again)).toMatchObject({ files: 5 })
   expect(asked.filter((path) => path.includes('/blobs/'))).toEqual([])
   expect(started.read()).toHaveLength(5)
+})
+
+test('a file that was made or changed by hand, and a directory, are refused before anything is asked', async () => {
+  const { env, asked } = await github({ 'org/a': { license: 'MIT' } })
+  const { dir, out, at } = await setUp(env)
+  const request = { keywords: ['x'], out }
+  writeFileSync(out, '{"repo":"mine"}\n')
+  const foreign = { name: 'UserError', message: expect.stringContaining('expected a file that this command wrote') }
+  await expect(findDockerfiles(request, at)).rejects.toMatchObject(foreign)
+  expect(readFileSync(out, 'utf8')).toBe('{"repo":"mine"}\n')
+  expect(readdirSync(dir)).toEqual(['found.jsonl'])
+  writeFileSync(out, '')
+  await findDockerfiles(request, at)
+  const written = readFileSync(out, 'utf8')
+  asked.length = 0
+  for (const changed of [written.replace('data frames', 'my words'), '']) {
+    writeFileSync(out, changed)
+    await expect(findDockerfiles({ ...request, keywords: ['y'] }, at)).rejects.toMatchObject(foreign)
+    expect(readFileSync(out, 'utf8')).toBe(changed)
+  }
+  const place = join(dir, 'place')
+  mkdirSync(place)
+  await expect(findDockerfiles({ ...request, out: place }, at)).rejects.toMatchObject({
+    ...{ name: 'UserError', message: expect.stringContaining('expected a file, found a directory') },
+  })
+  expect(asked).toEqual([])
+})
+
+test('what a search wrote is still its own after another one that was stopped', async () => {
+  let stops = false
+  const { dir: _, out, at, controller, read } = await setUp({})
+  const { env } = await github({ 'org/a': { license: 'MIT' }, 'org/b': { license: 'ISC' } }, (path) => {
+    if (stops && path === '/repos/org/b') controller.abort()
+    return false
+  })
+  const request = { keywords: ['x'], out, limit: 1 }
+  const again = { ...at, env, signal: new AbortController().signal }
+  await findDockerfiles(request, again)
+  stops = true
+  await expect(findDockerfiles({ ...request, limit: 2 }, { ...at, env })).rejects.toThrow(/abort/i)
+  stops = false
+  expect(await findDockerfiles({ ...request, limit: 2 }, again)).toMatchObject({ files: 2 })
+  expect(read()).toHaveLength(2)
+})
+
+test('a Dockerfile that one repository does not allow is taken from one that does', async () => {
+  const { env } = await github({
+    'org/gpl': { license: 'GPL-3.0', sha: shaOf(7) },
+    'org/mit': { license: 'MIT', sha: shaOf(7) },
+    'org/also': { license: 'MIT', sha: shaOf(7) },
+  })
+  const { out, at, read } = await setUp(env)
+  expect(await findDockerfiles({ keywords: ['x'], out }, at)).toMatchObject({ files: 1, skipped: { license: 1 } })
+  expect(read()).toMatchObject([{ repo: 'org/mit', license: 'MIT' }])
+})
+
+test('other licenses and a larger size are searched for again, the same ones are not', async () => {
+  const { env, asked } = await github({
+    'org/mit': { license: 'MIT' },
+    'org/gpl': { license: 'GPL-3.0' },
+    'org/large': { license: 'MIT', text: `${dockerfile}# ${'x'.repeat(30_000)}` },
+  })
+  const { out, at } = await setUp(env)
+  const find = (more: object) => findDockerfiles({ keywords: ['x'], out, ...more }, at)
+  expect(await find({})).toMatchObject({ files: 1, skipped: { license: 1, 'too-large': 1 } })
+  expect(await find({ licenses: ['GPL-3.0'] })).toMatchObject({ files: 2 })
+  expect((await find({ maxBytes: 40_000 })).files).toBe(3)
+  asked.length = 0
+  expect(await find({ maxBytes: 40_000 })).toMatchObject({ files: 3, skipped: {} })
+  expect(asked).toEqual([])
+})
+
+test('the names of private repositories are written nowhere', async () => {
+  const { env } = await github({
+    'org/hidden': { license: 'MIT', isPrivate: true, sha: shaOf(7) },
+    'org/open': { license: 'MIT', sha: shaOf(7) },
+  })
+  const { dir, out, at } = await setUp(env)
+  expect(await findDockerfiles({ keywords: ['x'], out }, at)).toMatchObject({ files: 1, skipped: { private: 1 } })
+  const written = readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  expect(written.map(({ name }) => name).sort()).toEqual(['found.jsonl', 'journal.jsonl'])
+  for (const { parentPath, name } of written)
+    expect(readFileSync(join(parentPath, name), 'utf8'), name).not.toContain('hidden')
 })

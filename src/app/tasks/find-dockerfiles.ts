@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { z } from 'zod'
@@ -11,7 +12,7 @@ import {
   searchDockerfiles,
 } from '../../formats/github/code-search.ts'
 import { type Github, type GithubAt, makeGithub } from '../../formats/github/github-api.ts'
-import { isMissing, writeAtomic } from '../../lib/files.ts'
+import { isMissing, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { type JsonLines, openJsonLines, readJsonLines } from '../../lib/jsonl.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
 import { explainDisk } from '../disk-errors.ts'
@@ -51,10 +52,16 @@ const fileLine = z.object({
 })
 const journalLine = z.discriminatedUnion('kind', [
   fileLine,
-  z.object({ kind: z.literal('skip'), keyword: z.string(), repo: z.string(), sha: z.string(), why: z.string() }),
-  z.object({ kind: z.literal('done'), keyword: z.string() }),
+  z.object({
+    kind: z.literal('skip'),
+    ...{ keyword: z.string(), repo: z.string(), sha: z.string(), why: z.string(), options: z.string().optional() },
+  }),
+  z.object({ kind: z.literal('done'), keyword: z.string(), options: z.string().optional() }),
+  z.object({ kind: z.literal('wrote'), digest: z.string() }),
 ])
 type JournalLine = z.output<typeof journalLine>
+type FileLine = Extract<JournalLine, { kind: 'file' }>
+type SkipLine = Extract<JournalLine, { kind: 'skip' }>
 
 /**
  * Searches GitHub for Dockerfiles that may be used. Whatever is learned is written down beside the file at once: the same request resumes,
@@ -67,17 +74,18 @@ export async function findDockerfiles(request: FindRequest, at: GithubAt): Promi
   return explainDisk(out, async () => {
     const place = `${out}.search`
     const journal = `${place}/journal.jsonl`
+    await refuseForeign(out, await readJournal(journal))
     await mkdir(place, { recursive: true })
     const release = await acquireOwner(place)
     const lines = await openJsonLines(journal)
     try {
       const search = new Search(github, request, { known: await readJournal(journal), lines, notify: at.notify })
       for (const keyword of new Set(request.keywords)) await search.keyword(keyword)
+      return await writeFound(out, await readJournal(journal), lines)
     } finally {
       await lines.close()
       await release()
     }
-    return writeFound(out, await readJournal(journal))
   })
 }
 
@@ -88,7 +96,10 @@ interface SearchState {
 }
 
 class Search {
+  /** Texts that are known, by their digest; those that were skipped because of their repository are known of that one only. */
   private readonly seen: Set<string>
+  /** Under others, what was skipped is looked at again. */
+  private readonly options: string
   private readonly repositories = new Map<string, RepositoryFacts | null>()
 
   constructor(
@@ -96,35 +107,45 @@ class Search {
     private readonly request: FindRequest,
     private readonly state: SearchState,
   ) {
-    this.seen = new Set(state.known.flatMap((line) => (line.kind === 'done' ? [] : [line.sha])))
+    const { licenses = usualLicenses, maxBytes = 20_000 } = request
+    this.options = JSON.stringify([[...licenses].sort(), maxBytes])
+    this.seen = new Set(state.known.flatMap((line) => (this.counts(line) && 'sha' in line ? [keyOf(line)] : [])))
   }
 
   async keyword(keyword: string): Promise<void> {
     const { limit = 20 } = this.request
-    const own = this.state.known.filter((line) => line.keyword === keyword)
+    const own = this.state.known.filter((line) => 'keyword' in line && line.keyword === keyword)
     let files = own.filter(({ kind }) => kind === 'file').length
-    if (files >= limit || own.some(({ kind }) => kind === 'done')) return
+    if (files >= limit || own.some((line) => line.kind === 'done' && this.counts(line))) return
     const found = searchDockerfiles(this.github, keyword)
     while (files < limit) {
       const next = await found.next()
       if (next.done) {
         const { total, complete } = next.value
         if (!complete) this.state.notify(incomplete(keyword, total))
-        await this.note({ kind: 'done', keyword })
+        // What GitHub had no time for is found another day; what it never shows is not.
+        if (complete || total >= mostResults) await this.note({ kind: 'done', keyword, options: this.options })
         return
       }
-      if (this.seen.has(next.value.sha)) continue
-      this.seen.add(next.value.sha)
+      const { repo, sha } = next.value
+      if (this.seen.has(sha) || this.seen.has(inRepository(repo, sha))) continue
       const line = await this.look(keyword, next.value)
+      this.seen.add(keyOf(line))
       if (line.kind === 'file') files++
-      await this.note(line)
+      // The name of a private repository is written nowhere.
+      await this.note(line.kind === 'skip' && line.why === 'private' ? { ...line, repo: '' } : line)
     }
   }
 
-  private async look(keyword: string, file: FoundFile): Promise<JournalLine> {
+  /** Whether what the journal says is so under the options of this search. */
+  private counts(line: JournalLine): boolean {
+    return line.kind === 'file' || ('options' in line && line.options === this.options)
+  }
+
+  private async look(keyword: string, file: FoundFile): Promise<FileLine | SkipLine> {
     const { licenses = usualLicenses, maxBytes = 20_000 } = this.request
     const { repo, path, sha } = file
-    const skip = (why: string): JournalLine => ({ kind: 'skip', keyword, repo, sha, why })
+    const skip = (why: string): SkipLine => ({ kind: 'skip', keyword, repo, sha, why, options: this.options })
     const known = this.repositories.get(repo)
     const facts = known === undefined ? await repositoryFacts(this.github, repo) : known
     this.repositories.set(repo, facts)
@@ -142,6 +163,16 @@ class Search {
     this.state.lines.append(line)
     await this.state.lines.flush()
   }
+}
+
+/** By what a file is not looked at again: its content, where that decided, otherwise its content in this repository. */
+function keyOf(line: FileLine | SkipLine): string {
+  const byContent = line.kind === 'file' || line.why === 'too-large' || line.why === 'not-text'
+  return byContent ? line.sha : inRepository(line.repo, line.sha)
+}
+
+function inRepository(repo: string, sha: string): string {
+  return `${repo}\0${sha}`
 }
 
 function incomplete(keyword: string, total: number): string {
@@ -164,13 +195,41 @@ async function readJournal(path: string): Promise<JournalLine[]> {
   return found
 }
 
-async function writeFound(out: string, journal: readonly JournalLine[]): Promise<FoundDockerfiles> {
+/** Only what this command wrote is replaced: a file that was made or changed by hand is in no journal. */
+async function refuseForeign(out: string, journal: readonly JournalLine[]): Promise<void> {
+  const text = await readTextIfExists(out)
+  if (text === null || text === render(filesOf(journal))) return
+  const digest = digestOf(text)
+  if (journal.some((line) => line.kind === 'wrote' && line.digest === digest)) return
+  throw new UserError(
+    `${out}: expected a file that this command wrote, found another one or one that was changed since`,
+    'name another file, or move this one away',
+  )
+}
+
+async function writeFound(out: string, journal: readonly JournalLine[], lines: JsonLines): Promise<FoundDockerfiles> {
+  const files = filesOf(journal)
+  const text = render(files)
+  lines.append({ kind: 'wrote', digest: digestOf(text) } satisfies JournalLine)
+  await lines.flush()
+  await writeAtomic(out, text)
+  const judged = new Map<string, FileLine | SkipLine>()
+  for (const line of journal) if ('sha' in line) judged.set(inRepository(line.repo, line.sha), line)
+  const skipped: Record<string, number> = {}
+  for (const line of judged.values()) if (line.kind === 'skip') skipped[line.why] = (skipped[line.why] ?? 0) + 1
+  return { out, files: files.length, repositories: new Set(files.map(({ repo }) => repo)).size, skipped }
+}
+
+function filesOf(journal: readonly JournalLine[]): readonly FileLine[] {
   const bySha = new Map(journal.flatMap((line) => (line.kind === 'file' ? [[line.sha, line] as const] : [])))
   const order = ({ repo, path, sha }: FoundFile) => `${repo}\0${path}\0${sha}`
-  const files = [...bySha.values()].sort((a, b) => (order(a) < order(b) ? -1 : 1))
-  const lines = files.map(({ kind: _, keyword: __, ...file }) => `${JSON.stringify(file)}\n`)
-  await writeAtomic(out, lines.join(''))
-  const skipped: Record<string, number> = {}
-  for (const line of journal) if (line.kind === 'skip') skipped[line.why] = (skipped[line.why] ?? 0) + 1
-  return { out, files: files.length, repositories: new Set(files.map(({ repo }) => repo)).size, skipped }
+  return [...bySha.values()].sort((a, b) => (order(a) < order(b) ? -1 : 1))
+}
+
+function render(files: readonly FileLine[]): string {
+  return files.map(({ kind: _, keyword: __, ...file }) => `${JSON.stringify(file)}\n`).join('')
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
 }

@@ -1,4 +1,4 @@
-import { BoundaryError, UserError } from '../../core/errors.ts'
+import { UserError } from '../../core/errors.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { type HttpAnswer, HttpFailure, makeHttpClient } from '../../lib/http-client.ts'
 import { isLoopback } from '../../lib/loopback.ts'
@@ -38,6 +38,12 @@ export function makeGithub({ env, signal, notify, pause = sleep }: GithubAt): Gi
       'GitHub searches code for accounts only; a token without any rights will do',
       3,
     )
+  // Such as the line end of a file from Windows.
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new UserError(
+      'GITHUB_TOKEN or GH_TOKEN: expected letters, digits and signs only, got a blank, a line end or another character',
+      'set it again without what is around the token',
+    )
   const base = baseOf(env.GITHUB_API_URL)
   const http = makeHttpClient(env)
   const headers = {
@@ -46,35 +52,42 @@ export function makeGithub({ env, signal, notify, pause = sleep }: GithubAt): Gi
     'user-agent': 'ot-agent',
     'x-github-api-version': '2022-11-28',
   }
-  const send = async (url: string, limitBytes: number): Promise<HttpAnswer | 'too-large' | 'lost'> => {
+  const send = async (url: string, limitBytes: number): Promise<HttpAnswer | HttpFailure> => {
     try {
       return await http.send({ method: 'GET', url, headers, timeoutMs, limitBytes, signal })
     } catch (error) {
       if (!(error instanceof HttpFailure)) throw error
-      return error.trouble === 'too-large' ? 'too-large' : 'lost'
+      return error
     }
   }
   const get: Github['get'] = async (path, limitBytes) => {
     let url = `${base}${path}`
+    let trouble = 'it sends from one address to another'
     for (let nth = 1; nth <= mostTries; nth++) {
       signal.throwIfAborted()
       const answer = await send(url, limitBytes)
-      if (answer === 'too-large') return answer
-      const waitMs = answer === 'lost' ? 1000 * 2 ** nth : waitOf(answer, nth)
-      if (answer !== 'lost' && waitMs === null) {
+      const isLost = answer instanceof HttpFailure
+      if (isLost && answer.trouble === 'too-large') return 'too-large'
+      const waitMs = isLost ? 1000 * 2 ** nth : waitOf(answer, nth)
+      if (!isLost && waitMs === null) {
         const moved = answer.status > 300 && answer.status < 309 ? String(answer.headers.location ?? '') : ''
         // Never to another server: the token would go with it.
         if (!moved.startsWith(`${base}/`)) return readAnswer(answer)
         url = moved
         continue
       }
-      if (waitMs !== null && waitMs > longestWaitMs) break
-      if (nth === mostTries) break
-      if (answer !== 'lost' && answer.status < 500)
-        notify(`GitHub asks to wait for ${Math.ceil((waitMs ?? 0) / 1000)} s`)
+      const waitSec = Math.ceil((waitMs ?? 0) / 1000)
+      const isDown = isLost || answer.status >= 500
+      trouble = isLost ? answer.message : isDown ? `status ${answer.status}` : `it asks to wait for ${waitSec} s`
+      if (waitSec * 1000 > longestWaitMs || nth === mostTries) break
+      notify(isDown ? `GitHub: ${trouble}; asked again in ${waitSec} s` : `GitHub asks to wait for ${waitSec} s`)
       await pause(waitMs ?? 0, signal)
     }
-    throw new BoundaryError('store', `GitHub gave no answer to ${path.split('?')[0]}: try again later`)
+    throw new UserError(
+      `GitHub gave no answer to ${path.split('?')[0]}: ${trouble}`,
+      'check the network, or try again later: the same command resumes',
+      3,
+    )
   }
   return { get }
 }

@@ -84,3 +84,34 @@ test('words that would be another search, and a token without a safe way, are re
   const env = { GH_TOKEN: 'ghp_secret', GITHUB_API_URL: 'http://example.org' }
   expect(() => makeGithub({ ...at, env })).toThrow('expected an https:// address')
 })
+
+test('a server that is not there is asked again aloud, and the error names the trouble', async () => {
+  const [waits, notes]: [number[], string[]] = [[], []]
+  const github = makeGithub({
+    // Nothing listens there.
+    ...{ env: { GITHUB_TOKEN: 'ghp_secret', GITHUB_API_URL: 'http://127.0.0.1:1' } },
+    ...{ signal: new AbortController().signal, notify: (line) => void notes.push(line) },
+    pause: async (ms) => void waits.push(ms),
+  })
+  await expect(github.get('/repos/org/name', 1000)).rejects.toMatchObject({
+    ...{ name: 'UserError', exitCode: 3, hint: expect.stringContaining('check the network') },
+    message: expect.stringMatching(/^GitHub gave no answer to \/repos\/org\/name: .*ECONNREFUSED/),
+  })
+  expect(waits).toHaveLength(7)
+  expect(notes).toHaveLength(7)
+  expect(notes[0]).toMatch(/^GitHub: .*ECONNREFUSED.*; asked again in 2 s$/)
+})
+
+test('a token that no request can carry is refused without printing it', () => {
+  const at = { signal: new AbortController().signal, notify: () => {} }
+  for (const token of ['ghp_secret\r', 'ghp_secret\n', 'ghp_ secret', 'ghp_secret\u00e9']) {
+    let refused: unknown
+    try {
+      makeGithub({ ...at, env: { GITHUB_TOKEN: token } })
+    } catch (error) {
+      refused = error
+    }
+    expect(refused, JSON.stringify(token)).toMatchObject({ name: 'UserError' })
+    expect(`${String(refused)} ${Object(refused).hint}`).not.toContain('secret')
+  }
+})
