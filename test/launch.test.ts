@@ -8,6 +8,7 @@ import { loadClusterFile } from '../src/app/launch/clusters.ts'
 import { clusterSettings, makeLaunch } from '../src/app/launch/make-launch.ts'
 import { renderPlan } from '../src/app/launch/plan-launch.ts'
 import { settingSpecs } from '../src/app/launch/schema.ts'
+import { submitLaunch } from '../src/app/launch/submit-launch.ts'
 import { renderLaunch } from '../src/cli/launch/print-launch.ts'
 import launchCommand from '../src/cli/launch.ts'
 import { UserError } from '../src/core/errors.ts'
@@ -15,6 +16,7 @@ import type { Launch } from '../src/core/launch.ts'
 import { renderPieces } from '../src/run/launch/pieces.ts'
 import { planTraining } from '../src/run/launch/plan-training.ts'
 import { Settings } from '../src/run/launch/settings.ts'
+import { acquireOwner } from '../src/store/job-owner.ts'
 import { catchPrinted } from './printed.ts'
 
 /** UPDATE_GOLDEN=1 npx vitest run test/launch.test.ts writes the files anew. */
@@ -303,6 +305,22 @@ test('the model is what counts: the same one in another file, or on another back
   await expect(serverOf({ trace_engine: renamed })).rejects.toThrow(
     'got Qwen/Qwen3-8B for tasks and Qwen/Qwen3-8B (org/other) for traces',
   )
+})
+
+test('a launch is held before anything of it can be found and resumed', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'launch-'))
+  onTestFinished(() => rmSync(dir, { recursive: true }))
+  const values = { job_type: 'consolidate', consolidate_input: '/ckpt', experiments_dir: dir }
+  const { launch, notes } = await planned('clusters/local.yaml', values)
+  const place = join(dir, 'launches', launch.id)
+  mkdirSync(place, { recursive: true })
+  const release = await acquireOwner(place)
+  onTestFinished(release)
+  const settings = new Settings(settingSpecs, [{ origin: 'flag', values }])
+  const submitting = { settings, command: ['ot-agent', 'launch'], emit: () => {} }
+  const refused = submitLaunch(await renderPlan({ launch, notes }), submitting)
+  await expect(refused).rejects.toThrow('is already running this job')
+  expect(readdirSync(place)).toEqual(['owner.json'])
 })
 
 test('numbers that no cluster has are refused', async () => {

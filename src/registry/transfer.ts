@@ -70,7 +70,7 @@ export interface ImportCount {
   readonly added: number
 }
 
-/** A row that knows less is replaced by one of the export that knows more: states in their order, of which the last ones are equal. */
+/** A row that knows less is replaced by one of the export that knows more: states in their order. Between equal ones, the later row counts. */
 const states: Readonly<Record<string, readonly [column: string, ...ranks: readonly (readonly string[])[]]>> = {
   models: ['training_status', ['external'], ['started', 'finished', 'failed']],
   sandbox_jobs: ['job_status', ['started'], ['partial'], ['finished']],
@@ -123,16 +123,16 @@ async function addRows(queries: Queries, insert: Insert): Promise<number> {
     const [column, ...ranks] = states[table] ?? []
     if (column === undefined) continue
     const rank = ranks.findIndex((each) => each.includes(String(at(row, column))))
-    const weaker = ranks.slice(0, Math.max(0, rank)).flat()
-    if (weaker.length === 0) continue
+    if (rank < 0) continue
+    const isIn = (list: readonly string[]) => {
+      const known = list.map((state) => sql`${state}`)
+      return sql`${raw(column)} IN (${join(known, ', ')})`
+    }
+    const older = sql`(${isIn(ranks[rank] ?? [])} AND updated_at < ${at(row, 'updated_at')})`
+    const weaker = ranks.slice(0, rank).flat()
+    const fits = weaker.length === 0 ? older : sql`(${isIn(weaker)} OR ${older})`
     const values = columns.map((name, i) => sql`${raw(name)} = ${row[i] ?? null}`).filter((_, i) => columns[i] !== 'id')
-    const known = join(
-      weaker.map((state) => sql`${state}`),
-      ', ',
-    )
-    await queries.run(
-      sql`UPDATE ${raw(table)} SET ${join(values, ', ')} WHERE id = ${at(row, 'id')} AND ${raw(column)} IN (${known})`,
-    )
+    await queries.run(sql`UPDATE ${raw(table)} SET ${join(values, ', ')} WHERE id = ${at(row, 'id')} AND ${fits}`)
   }
   return added
 }

@@ -98,7 +98,9 @@ withSandboxes('a listener that evaluates by itself', () => {
     const { status, stdout, stderr } = await listen(registry, ...server, '--', '-p', tasks, '-a', 'terminus-2').ended
     expect({ status, stdout }, stderr).toEqual({ status: 0, stdout: '1 done, 0 running, 0 waiting, 0 failed\n' })
     expect(stderr).toContain('org/one: 100.0 %')
-    expect(existsSync(join(place, 'jobs', evaluationName('words@1', 'org/one'), 'result.json'))).toBe(true)
+    expect(
+      existsSync(join(place, 'jobs', evaluationName({ benchmark: 'words@1', model: 'org/one' }), 'result.json')),
+    ).toBe(true)
     expect([...pidsIn('servers'), ...pidsIn('workers')].some(isAlive)).toBe(false)
   }, 120_000)
 

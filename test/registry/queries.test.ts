@@ -257,6 +257,23 @@ onBothDatabases('the registry', (kit: Kit) => {
     expect(await numberOf(mine, 'SELECT count(*) FROM sandbox_trials WHERE superseded_at IS NULL')).toBe(2)
   })
 
+  test('an import of a later part replaces an earlier one, and never the other way round', async () => {
+    const [mine, others] = [await kit.fresh(), await kit.fresh()]
+    const [early, late] = [place('early.jsonl'), place('late.jsonl')]
+    const job = await makeJob(place('parts'), { id: 'parts', planned: 3, records: [trialOf({ task: 'a', reward: 1 })] })
+    await ingest({ from: [job], registry: others })
+    await exportRegistry({ registry: others }, early, false)
+    await importRegistry({ registry: mine }, early)
+    await addRecords(job, [trialOf({ task: 'b', reward: 0 })])
+    await ingest({ from: [job], registry: others })
+    await exportRegistry({ registry: others }, late, false)
+    for (const path of [late, early]) {
+      await importRegistry({ registry: mine }, path)
+      const [found] = await findRuns({ registry: mine }, {})
+      expect(found, path).toMatchObject({ job_status: 'partial', n_trials: 2, accuracy: 0.5 })
+    }
+  })
+
   test('the page of a model has its runs, however many models have longer names', async () => {
     const registry = await kit.fresh()
     const jobOf = (id: string, model: string, startedAt: string) =>

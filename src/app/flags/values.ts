@@ -19,8 +19,12 @@ export function parseShare(text: string): { index: number; of: number } {
 export function wholeNumber(least: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
-    if (!/^\d+$/.test(text) || value < least || !Number.isSafeInteger(value))
-      throw new InvalidArgumentError(`expected a whole number of at least ${least}, got ${JSON.stringify(text)}`)
+    const isWhole = /^\d+$/.test(text)
+    const isTooLarge = isWhole && !Number.isSafeInteger(value)
+    if (!isWhole || value < least || isTooLarge) {
+      const bound = isTooLarge ? `at most ${Number.MAX_SAFE_INTEGER}` : `at least ${least}`
+      throw new InvalidArgumentError(`expected a whole number of ${bound}, got ${JSON.stringify(text)}`)
+    }
     return value
   }
 }

@@ -26,10 +26,14 @@ export function textAssignments(option: string, texts: readonly string[]): Recor
   return Object.fromEntries(texts.map((text) => parseAssignment(option, text)))
 }
 
+/** A number in brackets, which makes a list where nothing is yet; any other key is text. */
+export type PathKey = string | number
+
 /** `agents[0].kwargs.x` or `agents.0.kwargs.x` as the keys on the way. */
-export function parsePath(option: string, path: string): string[] {
-  const keys = path.replaceAll(/\[(\d+)\]/g, '.$1').split('.')
-  if (keys.every((key) => key !== '' && key !== '__proto__')) return keys
+export function parsePath(option: string, path: string): PathKey[] {
+  const keys = path.replaceAll(/\[(\d+)\]/g, '.[$1]').split('.')
+  if (keys.every((key) => key !== '' && key !== '__proto__'))
+    return keys.map((key) => (/^\[\d+\]$/.test(key) ? Number(key.slice(1, -1)) : key))
   throw new UserError(
     `${option}: expected keys such as agents[0].kwargs.name, got ${JSON.stringify(path)}`,
     'write keys with dots between them',
@@ -37,17 +41,33 @@ export function parsePath(option: string, path: string): string[] {
 }
 
 /** Sets one value deep inside a document, making what is missing on the way. */
-export function setAt(document: Record<string, unknown>, keys: readonly string[], value: unknown): void {
+export function setAt(
+  document: Record<string, unknown>,
+  keys: readonly PathKey[],
+  value: unknown,
+  option = '--set',
+): void {
   let place: object = document
-  for (const [i, key] of keys.slice(0, -1).entries()) {
-    const inner: unknown = Reflect.get(place, key)
-    if (typeof inner === 'object' && inner !== null) {
-      place = inner
-      continue
+  for (const [i, key] of keys.entries()) {
+    if (Array.isArray(place)) refuseNoPosition(place, keys.slice(0, i + 1), option)
+    if (i === keys.length - 1) {
+      Reflect.set(place, key, value)
+      return
     }
-    const made = /^\d+$/.test(keys[i + 1] ?? '') ? [] : {}
-    Reflect.set(place, key, made)
-    place = made
+    const inner: unknown = Reflect.get(place, key)
+    const known = typeof inner === 'object' && inner !== null
+    const next: object = known ? inner : typeof keys[i + 1] === 'number' ? [] : {}
+    if (!known) Reflect.set(place, key, next)
+    place = next
   }
-  Reflect.set(place, keys.at(-1) ?? '', value)
+}
+
+/** JSON and YAML drop any other key of a list, and cannot write a list with holes. */
+function refuseNoPosition(list: readonly unknown[], keys: readonly PathKey[], option: string): void {
+  const key = String(keys.at(-1))
+  if (/^(0|[1-9]\d*)$/.test(key) && Number(key) <= list.length) return
+  throw new UserError(
+    `${option}: ${keys.slice(0, -1).join('.')}: expected a position from 0 to ${list.length} in this list, got ${JSON.stringify(key)}`,
+    'or set the whole list, as JSON',
+  )
 }

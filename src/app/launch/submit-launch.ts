@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises'
 import type { Submission } from '../../core/launch.ts'
 import { redactArgv } from '../../core/redact.ts'
 import { utcNow } from '../../lib/time.ts'
@@ -38,15 +39,18 @@ export async function submitLaunch(
   )
   for (const text of notes) emit({ kind: 'note', text })
   const texts = new Map([...scripts].map(([job, { text }]) => [job, text]))
-  await explainDisk(launch.experimentsDir, () => saveLaunch(launch, texts, facts))
-  const submitted = await holdingLaunch(launch, () =>
-    submitJobs({
+  const dir = launchDir(launch.experimentsDir, launch.id)
+  await explainDisk(launch.experimentsDir, () => mkdir(dir, { recursive: true }))
+  // Held before it can be found: `launch resume` would submit all of it too.
+  const submitted = await holdingLaunch(launch, async () => {
+    await explainDisk(launch.experimentsDir, () => saveLaunch(launch, texts, facts))
+    return submitJobs({
       launch,
       scheduler,
       earlier: [],
       jobs: new Map(launch.jobs.map(({ name }) => [name, null])),
       onSubmitted: (submission) => emit({ kind: 'submitted', submission }),
-    }),
-  )
-  return { dir: launchDir(launch.experimentsDir, launch.id), submitted }
+    })
+  })
+  return { dir, submitted }
 }

@@ -1,11 +1,12 @@
 import { join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import { isMissing } from '../../lib/files.ts'
+import { exists, isMissing } from '../../lib/files.ts'
+import { listLaunches as launchIds, loadLaunch } from '../../run/launch/journal.ts'
 import { listJobs } from '../../store/job-dir.ts'
 import { readLaunch } from '../launch/read-launch.ts'
 import { launch } from '../launch.ts'
 import { cancelLaunch, type LaunchStatus, launchStatus, listLaunches, watchLaunch } from '../launches.ts'
-import { evaluationName } from '../registry/evaluate-by-command.ts'
+import { type Evaluation, evaluationName, oldEvaluationName } from '../registry/evaluate-by-command.ts'
 import type { Evaluate } from '../registry/listen.ts'
 import { loadVllmFile } from '../serve/run-vllm.ts'
 
@@ -25,7 +26,7 @@ export interface LaunchedRequest {
  */
 export function evaluateByLaunch({ file, experimentsDir, everySec = 15, notify }: LaunchedRequest): Evaluate {
   return async ({ model, benchmark, signal }) => {
-    const dir = resolve(experimentsDir, evaluationName(benchmark, model))
+    const dir = await launchesOf(experimentsDir, { benchmark, model })
     const out = join(dir, 'outputs/eval')
     signal.throwIfAborted()
     const left = await runningLaunch(dir)
@@ -47,6 +48,17 @@ export function evaluateByLaunch({ file, experimentsDir, everySec = 15, notify }
     if (job === undefined || jobs.length > 1) throw new Error(`expected one job in ${out}, found ${jobs.length}`)
     return { jobDir: job.dir }
   }
+}
+
+/** The directory of the launches of a model: the old one where all that was launched there was for exactly this model. */
+export async function launchesOf(experimentsDir: string, evaluation: Evaluation): Promise<string> {
+  const dir = resolve(experimentsDir, evaluationName(evaluation))
+  const old = resolve(experimentsDir, oldEvaluationName(evaluation))
+  if (await exists(dir)) return dir
+  const ids = await launchIds(old).catch(() => [])
+  const launches = await Promise.all(ids.map((id) => loadLaunch(old, id).catch(() => null)))
+  const models = launches.map((each) => each?.settings.find(({ name }) => name === 'eval_model')?.value)
+  return models.length > 0 && models.every((each) => each === evaluation.model) ? old : dir
 }
 
 /** The newest launch of a directory, if something of it still waits or runs. */

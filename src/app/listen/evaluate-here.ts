@@ -1,6 +1,6 @@
 import { readEngineFile } from '../../formats/engine-yaml.ts'
 import { requestedModel, type TasksRequest } from '../job/tasks-request.ts'
-import { evaluationName } from '../registry/evaluate-by-command.ts'
+import { evaluationJob } from '../registry/evaluate-by-command.ts'
 import type { Evaluate } from '../registry/listen.ts'
 import { type EvaluationRequest, runEvaluation } from '../run-evaluation.ts'
 import { serveHere } from '../serve/serve-here.ts'
@@ -26,7 +26,7 @@ export function evaluateHere({ request, serverFile, jobsDir, notify }: HereReque
         ...(request.tasks === undefined && request.jobFile === undefined && { benchmark: benchmark.split('@')[0] }),
         model: { ...named, names: [model], ...(server && { apiBase: server.apiBase }) },
         jobsDir,
-        jobName: evaluationName(benchmark, model),
+        jobName: await evaluationJob(jobsDir, { benchmark, model }),
       },
       { signal },
     )

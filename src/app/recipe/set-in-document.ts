@@ -46,7 +46,7 @@ function apply(document: unknown, path: string, value: unknown, setting: string)
   if (!stage)
     throw wrong(setting, `no stage is called ${JSON.stringify(head)}; there are ${stages.map(idOf).join(', ')}`)
   if (!isRecord(stage.with)) stage.with = {}
-  setAt(stage.with as Record<string, unknown>, parsePath(setting, rest.join('.')), value)
+  setAt(stage.with as Record<string, unknown>, parsePath(setting, rest.join('.')), value, setting)
 }
 
 function idOf(stage: Record<string, unknown>): string {

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
+import { exists } from '../../lib/files.ts'
 import { splitShellWords } from '../../lib/shell-words.ts'
+import { loadJobSettings } from '../../store/job-dir.ts'
 import { runCommand } from '../run-command.ts'
 import type { Evaluate } from './listen.ts'
 
@@ -21,7 +23,7 @@ export function evaluateByCommand(command: string, jobsDir: string): Evaluate {
         "such as 'ot-agent run -d BENCHMARK -m {model} --job-name {job}'",
       )
   return async ({ model, benchmark, attempt, signal }) => {
-    const job = `${evaluationName(benchmark, model)}-${attempt}`
+    const job = await evaluationJob(jobsDir, { benchmark, model }, `-${attempt}`)
     const values: Readonly<Record<string, string>> = { model, benchmark, job }
     const filled = words.map((word) => word.replace(/\{(model|benchmark|job)\}/g, (all, name) => values[name] ?? all))
     await mkdir(jobsDir, { recursive: true })
@@ -33,11 +35,31 @@ export function evaluateByCommand(command: string, jobsDir: string): Evaluate {
   }
 }
 
+export interface Evaluation {
+  readonly benchmark: string
+  readonly model: string
+}
+
 /** What the job of a model on a benchmark is called, safe as a file name. `org/a-b` and `org-a/b` have different ones. */
-export function evaluationName(benchmark: string, model: string): string {
-  const slug = (text: string) => text.replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '')
+export function evaluationName({ benchmark, model }: Evaluation): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([benchmark, model]))
     .digest('hex')
-  return `${slug(benchmark)}-${slug(model)}-${digest.slice(0, 6)}`
+  return `${oldEvaluationName({ benchmark, model })}-${digest.slice(0, 6)}`
+}
+
+/** What it was called once. Models whose names differ by a sign only shared one. */
+export function oldEvaluationName({ benchmark, model }: Evaluation): string {
+  const slug = (text: string) => text.replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '')
+  return `${slug(benchmark)}-${slug(model)}`
+}
+
+/** The name of a job in `jobsDir`, with `end` at its end: the old one where a job with it was begun for exactly this model. */
+export async function evaluationJob(jobsDir: string, evaluation: Evaluation, end = ''): Promise<string> {
+  const name = `${evaluationName(evaluation)}${end}`
+  const old = `${oldEvaluationName(evaluation)}${end}`
+  if (await exists(join(jobsDir, name))) return name
+  const job = await loadJobSettings(join(jobsDir, old)).catch(() => null)
+  const models = job?.config.agents.map(({ modelName }) => modelName) ?? []
+  return models.length > 0 && models.every((each) => each === evaluation.model) ? old : name
 }

@@ -37,7 +37,7 @@ export async function engineFileAt(path: string, point: GridPoint): Promise<Engi
   return readEngineFile(path, (document) => {
     for (const [name, value] of Object.entries(point)) {
       const keys = parsePath('--vary', name)
-      setAt(document, keys.length === 1 ? ['vllm_server', ...keys] : keys, value)
+      setAt(document, keys.length === 1 ? ['vllm_server', ...keys] : keys, value, '--vary')
     }
   })
 }

@@ -12,18 +12,18 @@ import { runningRowOf, viewRowOf } from './trial-rows.ts'
 
 /** One small row for each trial of a job. Reads the job in the background, and later only what is new. */
 export class JobIndex {
-  readonly rows = new Map<string, ViewTrialRow>()
   /** The first reading is over. */
   complete = false
   running: readonly ViewTrialRow[] = []
   /** Grows with every change, so that what is derived from the rows can be cached. */
   version = 0
   private follower: RecordFollower
-  /** The group of most trials, and the groups of the others. */
-  private firstGroup: string | null = null
-  private readonly groupKeys = new Map<string, string>()
-  private tallies = new Map<string, RunTally>()
   private readonly texts = new Map<string, string>()
+  private counted = new Counted(this.texts)
+  /** Trials that were ever taken back or replaced. */
+  private readonly replaced = new Set<string>()
+  /** Some of them are not counted as they are now. */
+  private isStale = false
   private reading: Promise<void> | null = null
   private tellFirst = () => {}
   /** Settles when there is a row to show, or when there will be none. */
@@ -34,6 +34,10 @@ export class JobIndex {
 
   constructor(private readonly job: Pick<JobDir, 'dir' | 'layout'>) {
     this.follower = followRecords(job.dir, job.layout)
+  }
+
+  get rows(): ReadonlyMap<string, ViewTrialRow> {
+    return this.counted.rows
   }
 
   /** Reads what is new; several callers share one reading. Waits for it no longer than `waitMs`, or until there is a first row. */
@@ -84,7 +88,7 @@ export class JobIndex {
   }
 
   groupOf(row: ViewTrialRow): string {
-    return this.groupKeys.get(row.name) ?? this.firstGroup ?? ''
+    return this.counted.groupOf(row.name)
   }
 
   outcomes(): Partial<Record<ViewOutcome, number>> {
@@ -99,7 +103,7 @@ export class JobIndex {
   }
 
   private makeGroups(): ViewGroup[] {
-    return [...this.tallies].map(([key, tally]) => {
+    return [...this.counted.tallies].map(([key, tally]) => {
       const { trials, failures, stops, spreads, phaseSec, passes, accuracy, ...numbers } = tally.read()
       const { scored, failed, cancelled } = trials
       return {
@@ -136,14 +140,15 @@ export class JobIndex {
   }
 
   private async read(): Promise<void> {
-    const replaced = new Set<string>()
     for await (const news of this.follower.next()) {
       const name = news.kind === 'forget' ? news.trial : news.record.name
-      if (news.kind === 'forget' || this.rows.has(name)) replaced.add(name)
-      if (news.kind === 'forget') this.rows.delete(name)
-      else this.add(news.record)
+      if (news.kind === 'record' && !this.rows.has(name)) this.add(news.record)
+      else {
+        this.replaced.add(name)
+        this.isStale = true
+      }
     }
-    if (replaced.size > 0) await this.countAgain(replaced)
+    while (this.isStale) await this.countAgain()
     if (!this.complete && this.rows.size > manyRows) await this.prepare()
     this.complete = true
     this.running = await Promise.all(
@@ -157,19 +162,27 @@ export class JobIndex {
     )
   }
 
-  /** Sums know no way back: where records were taken back or replaced, all that count now are read once more. */
-  private async countAgain(replaced: ReadonlySet<string>): Promise<void> {
-    this.tallies = new Map()
-    this.rows.clear()
-    this.groupKeys.clear()
-    this.follower = followRecords(this.job.dir, this.job.layout)
+  /**
+   * Sums know no way back: where records were taken back or replaced, all that count now are read once more, while the sums of before are
+   * shown. They stay stale if another record was replaced meanwhile.
+   */
+  private async countAgain(): Promise<void> {
+    const follower = followRecords(this.job.dir, this.job.layout)
+    const counted = new Counted(this.texts)
     const latest = new Map<string, TrialRecord>()
-    for await (const news of this.follower.next()) {
-      if (news.kind === 'forget') latest.delete(news.trial)
-      else if (replaced.has(news.record.name)) latest.set(news.record.name, news.record)
-      else this.add(news.record)
+    const before = this.replaced.size
+    for await (const news of follower.next()) {
+      const name = news.kind === 'forget' ? news.trial : news.record.name
+      if (news.kind === 'forget' || counted.rows.has(name)) this.replaced.add(name)
+      if (news.kind === 'forget') latest.delete(name)
+      else if (this.replaced.has(name)) latest.set(name, news.record)
+      else counted.add(news.record)
     }
-    for (const record of latest.values()) this.add(record)
+    if (this.replaced.size > before) return
+    for (const record of latest.values()) counted.add(record)
+    this.counted = counted
+    this.follower = follower
+    this.isStale = false
     this.version++
   }
 
@@ -183,19 +196,37 @@ export class JobIndex {
   }
 
   private add(record: TrialRecord): void {
+    this.counted.add(record)
+    this.version++
+    this.tellFirst()
+  }
+}
+
+/** The rows and sums of records that were each added once. */
+class Counted {
+  readonly rows = new Map<string, ViewTrialRow>()
+  readonly tallies = new Map<string, RunTally>()
+  /** The group of most trials, and the groups of the others. */
+  private firstGroup: string | null = null
+  private readonly groupKeys = new Map<string, string>()
+
+  constructor(private readonly texts: Map<string, string>) {}
+
+  groupOf(trial: string): string {
+    return this.groupKeys.get(trial) ?? this.firstGroup ?? ''
+  }
+
+  add(record: TrialRecord): void {
     const key = this.intern(evalKeyOf(record))
     const tally = this.tallies.get(key) ?? new RunTally(record)
     this.tallies.set(key, tally)
     tally.add(record)
     this.firstGroup ??= key
-    if (key === this.firstGroup) this.groupKeys.delete(record.name)
-    else this.groupKeys.set(record.name, key)
+    if (key !== this.firstGroup) this.groupKeys.set(record.name, key)
     this.rows.set(
       record.name,
       viewRowOf(record, (text) => this.intern(text)),
     )
-    this.version++
-    this.tellFirst()
   }
 
   private intern(text: string): string {

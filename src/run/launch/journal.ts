@@ -57,6 +57,7 @@ export interface StoredLaunch {
   readonly scheduler: string
   readonly createdAt: string
   readonly command: readonly string[]
+  readonly settings: readonly Setting[]
   readonly submissions: readonly Submission[]
   readonly dir: string
 }
@@ -135,8 +136,8 @@ export async function loadLaunch(experimentsDir: string, id: string): Promise<St
     files: {},
     dependency: rest.dependency,
   }
-  const { scheduler, createdAt, command } = rest
-  return { launch, scheduler, createdAt, command, submissions: await loadSubmissions(dir), dir }
+  const { scheduler, createdAt, command, settings } = rest
+  return { launch, scheduler, createdAt, command, settings, submissions: await loadSubmissions(dir), dir }
 }
 
 async function loadSubmissions(dir: string): Promise<Submission[]> {
