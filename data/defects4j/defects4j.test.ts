@@ -178,7 +178,10 @@ test('a file that is not in UTF-8 keeps its bytes', () => {
   expect(instruction).toContain('"\u00e9",')
 })
 
-test('a class of JUnit among the sources replaces nothing', needs('javac', '/usr/share/java/junit4.jar'), async () => {
+test('a class of JUnit among the sources replaces nothing', {
+  ...needs('javac', '/usr/share/java/junit4.jar'),
+  timeout: 600_000,
+}, async () => {
   const dir = await makeTempDir()
   const write = (path: string, text: string) => {
     mkdirSync(dirname(join(dir, path)), { recursive: true })
