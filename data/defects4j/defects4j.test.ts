@@ -279,6 +279,6 @@ test('bugs of a checkout of Defects4J become rows', needs('git'), async () => {
   writeFileSync(file, `id\n1,x,--output=${dir}/written,TAR-7,u\n../1,x,${ref},TAR-7,u\n`)
   expect(await all(readBugs(dir, []))).toMatchObject([{ drop: 'unreadable-row' }, { drop: 'unreadable-row' }])
   expect(existsSync(join(dir, 'written'))).toBe(false)
-  await expect(all(readBugs(dir, ['Csv']))).rejects.toThrow(/projects: expected names of projects/)
-  await expect(all(readBugs(null, []))).rejects.toThrow(/expected a checkout of Defects4J/)
+  await expect(all(readBugs(dir, ['Csv']))).rejects.toThrow(/projects: Defects4J has no project/)
+  await expect(all(readBugs(null, []))).rejects.toThrow(/needs a checkout of Defects4J/)
 })

@@ -16,13 +16,12 @@ export async function* readBugs(
   only: readonly string[],
 ): AsyncGenerator<RawRow | Dropped, void, void> {
   const projects = await readdir(join(inputDir ?? '', 'framework/projects')).catch(() => null)
-  if (inputDir === null || projects === null)
-    throw new UserError('defects4j: expected a checkout of Defects4J, got none', provide)
+  if (inputDir === null || projects === null) throw new UserError('defects4j needs a checkout of Defects4J', provide)
   const wanted = only.length > 0 ? only : projects.sort()
   const unknown = wanted.find((project) => !projects.includes(project))
   if (unknown !== undefined)
     throw new UserError(
-      `projects: expected names of projects of Defects4J, got ${JSON.stringify(unknown)}`,
+      `projects: Defects4J has no project ${JSON.stringify(unknown)}`,
       `it has ${projects.join(', ')}`,
     )
   for (const project of wanted) {

@@ -1,7 +1,7 @@
 import { definePipeline } from 'ot-agent'
 import { bodyOf, foreignImports, runner, takeBody, textFields, untoldWords, verifier } from './focal.ts'
 
-/** Nobody writes more than that again from a documentation. */
+/** Documentation alone is not enough to rewrite a longer body. */
 const mostLines = 80
 
 /** A method and the test that belongs to it: the agent rewrites the method, and the test decides. */
@@ -28,7 +28,11 @@ export default definePipeline({
     if (body.length > mostLines) return { drop: 'long-body', detail: `${body.length} lines`, id }
     const untold = untoldWords(body, empty, row)
     if (untold.length > 0)
-      return { drop: 'untold-words', detail: `the test wants ${JSON.stringify(untold[0])}, which nothing tells`, id }
+      return {
+        drop: 'untold-words',
+        detail: `the test wants ${JSON.stringify(untold[0])}, which neither the documentation nor other code mentions`,
+        id,
+      }
     return {
       instruction: `\`/app/${focalFile}\` lacks the body of \`${method}\`: it only raises NotImplementedError. Write it.
 

@@ -95,14 +95,17 @@ test.each([
   ['2 Lakes Cup', null],
   ['412 visitors', null],
   ['20.6 km (12.8 mi)', '20.6 km (12.8 mi)'],
-])('an answer counts where a cell or a calculation gives it, without a unit that nobody asks for: %s', (answer, as) => {
-  const rows = [
-    ['Bergen', '7,5'],
-    ['Lund', '9', '20.6 km (12.8 mi)'],
-    ['Turku', '7'],
-  ]
-  expect(supported(answer, { header: ['City', 'Visitors', 'Way'], rows })).toBe(as)
-})
+])(
+  'an answer is supported by a cell or a calculation, and loses a unit that the question does not ask for: %s',
+  (answer, as) => {
+    const rows = [
+      ['Bergen', '7,5'],
+      ['Lund', '9', '20.6 km (12.8 mi)'],
+      ['Turku', '7'],
+    ]
+    expect(supported(answer, { header: ['City', 'Visitors', 'Way'], rows })).toBe(as)
+  },
+)
 
 test.each([
   ['94', null],

@@ -111,7 +111,7 @@ async function findMissing(opened: OpenedLaunch, emit: (event: LaunchEvent) => v
   const jobs = missingJobs(opened.stored.launch, units)
   for (const [job, tasks] of jobs)
     emit({ kind: 'note', text: `${job}${tasks === null ? '' : `: tasks ${tasks.join(', ')}`}` })
-  if (jobs.size === 0) emit({ kind: 'note', text: 'everything is done, waits or runs' })
+  if (jobs.size === 0) emit({ kind: 'note', text: 'nothing to submit: every job is done, queued or running' })
   return { units, jobs }
 }
 

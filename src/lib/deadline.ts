@@ -1,4 +1,4 @@
-/** When a moment comes, by a clock that nobody sets. */
+/** A point in time on the monotonic clock, which changes of the system time do not affect. */
 const moments = new WeakMap<Date, number>()
 
 /** Milliseconds until a moment. From the first question on, it does not move when the clock of the machine is set. */

@@ -153,7 +153,7 @@ test('pages are followed to the 1,000 results that GitHub shows, and what is mis
   const { files, skipped } = await findDockerfiles({ keywords: ['x'], out }, at)
   expect({ files, skipped }).toEqual({ files: 0, skipped: { license: 1000 } })
   expect(asked.filter((path) => path.startsWith('/search')).at(-1)).toBe('/search/code10')
-  expect(notes.at(-1)).toBe('x: GitHub has 1200, and shows 1000 of any search; more words find others')
+  expect(notes.at(-1)).toBe('x: GitHub shows only 1000 of 1200 results; search for more words to find others')
 })
 
 test('a search that GitHub did not finish is asked for again, said to be incomplete, and repeated another day', async () => {
@@ -166,7 +166,7 @@ test('a search that GitHub did not finish is asked for again, said to be incompl
   const { out, at, notes } = await setUp(env)
   expect(await findDockerfiles({ keywords: ['x'], out }, at)).toMatchObject({ files: 0 })
   expect(asked).toHaveLength(3)
-  expect(notes).toEqual(['x: GitHub ran out of time, and did not look at everything'])
+  expect(notes).toEqual(['x: GitHub timed out, and its results are incomplete'])
   isWhole = true
   expect(await findDockerfiles({ keywords: ['x'], out }, at)).toMatchObject({ files: 1 })
 })

@@ -177,8 +177,8 @@ function inRepository(repo: string, sha: string): string {
 
 function incomplete(keyword: string, total: number): string {
   return total > mostResults
-    ? `${keyword}: GitHub has ${total}, and shows ${mostResults} of any search; more words find others`
-    : `${keyword}: GitHub ran out of time, and did not look at everything`
+    ? `${keyword}: GitHub shows only ${mostResults} of ${total} results; search for more words to find others`
+    : `${keyword}: GitHub timed out, and its results are incomplete`
 }
 
 async function readJournal(path: string): Promise<JournalLine[]> {

@@ -22,7 +22,7 @@ function makePipe(): string {
 test('a pipe gets the result and stays a pipe', async () => {
   const pipe = makePipe()
   const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] })
-  // Node discards output that nobody reads when a child exits.
+  // Node discards unread output when a child exits.
   const read = text(reader.stdout)
   await checkOutputFile(pipe)
   await writeOutputFile(pipe, 'the result')

@@ -8,12 +8,12 @@ import { note, printJson } from '../output.ts'
 export default () =>
   new Command()
     .description(
-      'Searches GitHub for Dockerfiles with a word in them and writes those that may be used to a file, for `generate data/perturbed-docker/generate.ts --strategy search --published FILE`.\n' +
-        'The token comes from GITHUB_TOKEN or GH_TOKEN and is written nowhere. GitHub allows about ten searches a minute: limits are waited for, and the same command resumes.',
+      'Searches GitHub for Dockerfiles that contain a word, and writes those under an accepted license to a file for `generate data/perturbed-docker/generate.ts --strategy search --published FILE`.\n' +
+        'The token comes from GITHUB_TOKEN or GH_TOKEN and is never stored. GitHub allows about ten searches a minute; the command waits for its rate limits, and resumes when it is run again.',
     )
-    .argument('<words...>', 'what to search for, one search each, such as pandas')
-    .requiredOption('--out <file>', 'JSON lines to write; what it found before stays')
-    .option('--limit <n>', 'files of each search (default: 20)', wholeNumber(1))
+    .argument('<words...>', 'words to search for, one search per word, such as pandas')
+    .requiredOption('--out <file>', 'JSON Lines file to write; earlier results are kept')
+    .option('--limit <n>', 'files per search (default: 20)', wholeNumber(1))
     .option(
       '--license <id>',
       `accepted license of the repository, by its SPDX id; repeatable (default: ${usualLicenses.join(', ')})`,

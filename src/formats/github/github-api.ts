@@ -9,18 +9,18 @@ export interface GithubAt {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly signal: AbortSignal
   readonly notify: (line: string) => void
-  /** How waits are waited for. */
+  /** How to wait; tests do not. */
   readonly pause?: typeof sleep
 }
 
-/** An answer of GitHub. Any status but those of limits and of servers that are down. */
+/** An answer from GitHub: any status but rate limits and server errors. */
 export interface GithubAnswer {
   readonly status: number
   readonly document: unknown
 }
 
 export interface Github {
-  /** Asks for a path such as `/repos/org/name`; waits as long as limits ask for. A longer answer is a `too-large`. */
+  /** Requests a path such as `/repos/org/name`, and waits for rate limits. A longer answer gives `too-large`. */
   get(path: string, limitBytes: number): Promise<GithubAnswer | 'too-large'>
 }
 
@@ -29,26 +29,13 @@ const mostTries = 8
 const longestWaitMs = 3_700_000
 const timeoutMs = 60_000
 
-/** GitHub's REST API with a token of the environment, which goes nowhere else. */
+/** GitHub's REST API with a token from the environment, which is sent nowhere else. */
 export function makeGithub({ env, signal, notify, pause = sleep }: GithubAt): Github {
-  const token = env.GITHUB_TOKEN || env.GH_TOKEN
-  if (!token)
-    throw new UserError(
-      'expected a token of GitHub in GITHUB_TOKEN or GH_TOKEN, found none',
-      'GitHub searches code for accounts only; a token without any rights will do',
-      3,
-    )
-  // Such as the line end of a file from Windows.
-  if (!/^[\x21-\x7e]+$/.test(token))
-    throw new UserError(
-      'GITHUB_TOKEN or GH_TOKEN: expected letters, digits and signs only, got a blank, a line end or another character',
-      'set it again without what is around the token',
-    )
   const base = baseOf(env.GITHUB_API_URL)
   const http = makeHttpClient(env)
   const headers = {
     accept: 'application/vnd.github+json',
-    authorization: `Bearer ${token}`,
+    authorization: `Bearer ${tokenIn(env)}`,
     'user-agent': 'ot-agent',
     'x-github-api-version': '2022-11-28',
   }
@@ -62,7 +49,7 @@ export function makeGithub({ env, signal, notify, pause = sleep }: GithubAt): Gi
   }
   const get: Github['get'] = async (path, limitBytes) => {
     let url = `${base}${path}`
-    let trouble = 'it sends from one address to another'
+    let trouble = 'too many redirects'
     for (let nth = 1; nth <= mostTries; nth++) {
       signal.throwIfAborted()
       const answer = await send(url, limitBytes)
@@ -92,6 +79,23 @@ export function makeGithub({ env, signal, notify, pause = sleep }: GithubAt): Gi
   return { get }
 }
 
+function tokenIn(env: GithubAt['env']): string {
+  const token = env.GITHUB_TOKEN || env.GH_TOKEN
+  if (!token)
+    throw new UserError(
+      'GITHUB_TOKEN and GH_TOKEN are not set',
+      'GitHub requires an account to search code; create a token without any permissions',
+      3,
+    )
+  // Such as the carriage return of a file from Windows.
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new UserError(
+      'GITHUB_TOKEN or GH_TOKEN contains a space, a line break or another character that no token has',
+      'set it again, without anything around the token',
+    )
+  return token
+}
+
 function baseOf(given: string | undefined): string {
   const base = (given || 'https://api.github.com').replace(/\/+$/, '')
   const url = URL.canParse(base) ? new URL(base) : null
@@ -109,7 +113,7 @@ function readAnswer({ status, body }: HttpAnswer): GithubAnswer {
   return { status, document }
 }
 
-/** How long a limit, or a server that is down, has to be waited for; null for any other answer. */
+/** How long to wait after a rate limit or a server error; null for any other answer. */
 export function waitOf({ status, headers, body }: HttpAnswer, nth: number): number | null {
   if (status >= 500) return 1000 * 2 ** nth
   if (status !== 403 && status !== 429) return null

@@ -80,7 +80,7 @@ test('words that would be another search, and a token without a safe way, are re
   for (const keyword of ['', ' ', 'a"b', 'a\nb', 'x'.repeat(101)])
     await expect(all(saying({}), keyword), keyword).rejects.toThrow('expected a word')
   const at = { signal: new AbortController().signal, notify: () => {} }
-  expect(() => makeGithub({ ...at, env: {} })).toThrow('GITHUB_TOKEN or GH_TOKEN')
+  expect(() => makeGithub({ ...at, env: {} })).toThrow('GITHUB_TOKEN and GH_TOKEN are not set')
   const env = { GH_TOKEN: 'ghp_secret', GITHUB_API_URL: 'http://example.org' }
   expect(() => makeGithub({ ...at, env })).toThrow('expected an https:// address')
 })

@@ -12,7 +12,7 @@ test('an export replaces an earlier one, and touches no folder of others beside 
   writeFileSync(join(dir, 'site.old', 'mine.txt'), 'kept by hand')
   await expect(SiteDir.begin(out)).rejects.toMatchObject({
     name: 'UserError',
-    message: expect.stringContaining('site.old: expected nothing there'),
+    message: expect.stringContaining('site.old exists, and ot-agent did not write it'),
   })
   expect(existsSync(join(dir, 'site.old', 'mine.txt'))).toBe(true)
 })

@@ -34,7 +34,10 @@ export class SiteDir {
     // Both are removed without a question.
     for (const beside of [partial, `${out}.old`])
       if ((await kindAt(beside)) !== 'none' && !(await isExport(beside)))
-        throw new UserError(`${beside}: expected nothing there, got something else`, 'move it away')
+        throw new UserError(
+          `${beside} exists, and ot-agent did not write it`,
+          'move it away, or export to another folder',
+        )
     await rm(partial, { recursive: true, force: true })
     const site = new SiteDir(out, partial)
     await site.write(markName, `${JSON.stringify({ schema })}\n`)
