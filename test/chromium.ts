@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { spawnProcess } from '../src/lib/spawn-process.ts'
 
@@ -121,17 +122,20 @@ function drive(socket: WebSocket) {
     if (exceptionDetails) throw new Error(`${expression}: ${JSON.stringify(exceptionDetails).slice(0, 500)}`)
     return Object(result).value as T
   }
+  // Asked again and again from here: a promise in the page would end with an error where the page is loaded anew.
   const until = async (expression: string) => {
-    const wait = `new Promise((resolve, reject) => {
-      const began = Date.now()
-      const look = () => {
-        if (${expression}) resolve(true)
-        else if (Date.now() - began > 50000) reject(new Error('not met: ' + ${JSON.stringify(expression)} + ' on ' + document.body.innerText.slice(0, 600)))
-        else setTimeout(look, 20)
-      }
-      look()
-    })`
-    await evaluate(wait)
+    const end = Date.now() + 50_000
+    let why = ''
+    while (Date.now() < end) {
+      const met = await evaluate<boolean>(`Boolean(${expression})`).catch((error: Error) => {
+        why = `, ${error.message}`
+        return false
+      })
+      if (met) return
+      await setTimeout(20)
+    }
+    const shown = await evaluate<string>('document.body.innerText.slice(0, 600)')
+    throw new Error(`not met: ${expression}${why} on ${shown}`)
   }
   return {
     ...{ evaluate, until, problems, requests },
@@ -148,7 +152,8 @@ function drive(socket: WebSocket) {
       const now = await evaluate<string>('location.href')
       await evaluate(`document.querySelector('main')?.removeAttribute('data-ready')`)
       if (now === url) await evaluate(`dispatchEvent(new HashChangeEvent('hashchange'))`)
-      else if (now.split('#')[0] === url.split('#')[0]) await evaluate(`location.href = ${JSON.stringify(url)}`)
+      else if (url.includes('#') && now.split('#')[0] === url.split('#')[0])
+        await evaluate(`location.href = ${JSON.stringify(url)}`)
       else await send('Page.navigate', { url })
       await until(`document.querySelector('main')?.hasAttribute('data-ready')`)
     },
