@@ -11,6 +11,7 @@ import type { TrialRecord } from '../core/trial.ts'
 import { openExchangeFiles } from './exchange-files.ts'
 import { openHarborLayout } from './harbor-layout.ts'
 import { openForReading } from './trial-files.ts'
+import { idIn } from './trial-record.ts'
 import type { TrialStore } from './trial-store.ts'
 
 let jobDir: string
@@ -275,6 +276,8 @@ describe('a process that is killed while it gives a trial another record', () =>
       setCalls(removing, renaming, renameSync)
       const [found, ...others] = await recordsOf(openHarborLayout(jobDir, {}))
       seen.add(found?.id ?? '')
+      // What Harbor's tools read.
+      expect(idIn(await readFile(join(dir, 'result.json'), 'utf8'))).toBe(found?.id)
       expect([[old], [anew]]).toContainEqual([found, ...others])
       const [id, reward, exception] = found?.id === 'old' ? ['old', '0', stacks.before] : ['new', '1', stacks.after]
       expect(await filesOf(old.name)).toEqual({ id, reward, exception })

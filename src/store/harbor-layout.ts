@@ -13,7 +13,7 @@ import { codeOf, isMissing, readTextIfExists, writeAtomic } from '../lib/files.t
 import { clearTry, isHalfCleared, keepInterruptedTry, packFailedTry, recoverTrajectories } from './failed-tries.ts'
 import type { FoundRecord, IndexOptions, RecordFiles } from './record-index.ts'
 import { Tapes } from './tapes.ts'
-import { idIn, parseTrialRecord, renderTrialRecord } from './trial-record.ts'
+import { idIn, parseTrialRecord, renderTrialRecord, replacementName } from './trial-record.ts'
 import type { TrialStore } from './trial-store.ts'
 
 const standardDirs = ['agent', 'verifier', 'artifacts'] as const
@@ -209,7 +209,7 @@ interface FoundTrial {
   readonly record: TrialRecord
   /** Whether it is our own; else Harbor's. */
   readonly own: boolean
-  /** A process died while it gave the trial this record: not all files are those of the record. */
+  /** A process died after it gave the trial this result: not all files are those of the record. */
   readonly half: boolean
 }
 
@@ -220,10 +220,9 @@ async function readTrial(dir: string, readText: ReadText = readTextIfExists): Pr
   const text = await readText(join(dir, 'record.json'))
   const own = text === null ? null : parseTrialRecord(text)
   if (own?.id === id) return { record: own, own: true, half: false }
-  if (own) {
-    const { replacingId } = await import('./replacement.ts')
-    if (own.id === (await replacingId(dir, readText))) return { record: own, own: true, half: true }
-  }
+  const waiting = await readText(join(dir, replacementName, 'record.json'))
+  const anew = waiting === null ? null : parseTrialRecord(waiting)
+  if (anew?.id === id) return { record: anew, own: true, half: true }
   const record = await parseOrNull(result)
   return record && { record, own: false, half: false }
 }

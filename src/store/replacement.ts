@@ -21,31 +21,34 @@ export async function replaceTrial(
   await finishReplacement(dir)
   await packFailedTry(dir, 1)
   try {
-    await prepareReplacement(dir, from, texts.result)
-    await writeAtomic(join(dir, 'record.json'), texts.record)
+    await prepareReplacement(dir, from, texts.record)
+    await writeAtomic(join(dir, 'result.json'), texts.result)
   } finally {
     await finishReplacement(dir)
   }
 }
 
-/** Puts files and a result beside those of a finished trial. They take their place once record.json has the id of the result in it. */
-export async function prepareReplacement(dir: string, from: string, result: string): Promise<void> {
+/**
+ * Puts files and a record beside those of a finished trial. They take their place once result.json has the id of the record in it:
+ * that file, which Harbor's tools read, is the old one or the new one at every moment.
+ */
+export async function prepareReplacement(dir: string, from: string, record: string): Promise<void> {
   const stage = join(dir, replacementName)
   await mkdir(join(stage, 'verifier'), { recursive: true })
   for (const name of ofVerification) {
     if (!(await exists(join(from, name)))) continue
     await cp(join(from, name), join(stage, name), { recursive: true, verbatimSymlinks: true })
   }
-  await writeAtomic(join(stage, 'result.json'), result)
+  await writeAtomic(join(stage, 'record.json'), record)
 }
 
-/** Moves what was prepared to its place, also after a kill. What its record was not written for is thrown away. Only for the job's owner. */
+/** Moves what was prepared to its place, also after a kill. What its result was not written for is thrown away. Only for the job's owner. */
 export async function finishReplacement(dir: string): Promise<void> {
   const stage = join(dir, replacementName)
-  const id = await replacingId(dir)
-  const text = id === null ? null : await readTextIfExists(join(dir, 'record.json'))
+  const text = await readTextIfExists(join(stage, 'record.json'))
   const record = text === null ? null : parseTrialRecord(text)
-  if (record !== null && record.id === id) {
+  const result = record === null ? null : await readTextIfExists(join(dir, 'result.json'))
+  if (record !== null && result !== null && record.id === idIn(result)) {
     for (const name of ofVerification) {
       if (!(await exists(join(stage, name)))) continue
       await remove(join(dir, name))
@@ -54,18 +57,9 @@ export async function finishReplacement(dir: string): Promise<void> {
     const exception = exceptionOf(record)
     if (exception) await writeText(join(dir, 'exception.txt'), exception.traceback, 'w')
     else await remove(join(dir, 'exception.txt'))
-    await rename(join(stage, 'result.json'), join(dir, 'result.json'))
+    await rename(join(stage, 'record.json'), join(dir, 'record.json'))
   }
   await remove(stage)
-}
-
-/** The id of the result that waits to take the place of a trial's own; null when there is none. */
-export async function replacingId(
-  dir: string,
-  readText: (path: string) => string | null | Promise<string | null> = readTextIfExists,
-): Promise<string | null> {
-  const result = await readText(join(dir, replacementName, 'result.json'))
-  return result === null ? null : idIn(result)
 }
 
 /** The files of a trial whose replacement a killed process left half done, as a copy in which it is finished: a reader changes nothing. */
