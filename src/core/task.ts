@@ -118,6 +118,9 @@ export interface Task {
   readonly digests: TaskDigests
 }
 
+/** What trials are named after and records say of a task: known without reading it where none of its files has changed. */
+export type NamedTask = Pick<Task, 'name' | 'dir' | 'digests'>
+
 /** The key under `[metadata]` of task.toml that says so; other programs ignore it. */
 export const mayModifySystemKey = 'agent_may_modify_system'
 

@@ -9,7 +9,7 @@ import { loadForTrials, openTrialStore } from '../store/open-store.ts'
 import type { TrialStore } from '../store/trial-store.ts'
 import { isExhausted, storeFailure } from './exhausted.ts'
 import type { OpenedJob } from './job/open-job.ts'
-import type { PlannedTrial } from './job/plan.ts'
+import { type JobTask, withTasks } from './job/plan.ts'
 import type { JobWatch, TrialsRequest } from './job/run-trials.ts'
 
 /** How a job stands before its trials start. */
@@ -34,7 +34,10 @@ export type TrialParts = Pick<
   | 'hostEnv'
   | 'replayInterrupted'
   | 'alternatives'
->
+> & {
+  /** All tasks of the job, read. */
+  readonly tasks: readonly JobTask[]
+}
 
 export interface JobRequest {
   readonly job: OpenedJob
@@ -78,7 +81,7 @@ async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome
   const { job, signal } = request
   const liveStats = makeLiveStats(job.config.metrics)
   const { pending, takenBack } = await findPending(store, liveStats, request)
-  const run = pending.length > 0 ? await makeRun(request) : async () => {}
+  const run = pending.length > 0 ? await makeRun(pending, request) : async () => {}
   for (const name of takenBack) await store.retract(name)
   // A job that goes on may do so with other settings of no weight.
   if (job.continued) await saveJobConfig(job.dir, job.config)
@@ -105,7 +108,7 @@ async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome
   )
   try {
     if (pending.length > 0) writer.touch()
-    await run(pending, { store, watch })
+    await run({ store, watch })
   } catch (error) {
     await Promise.allSettled([writer.finish(), log.end()])
     throw error
@@ -117,14 +120,14 @@ async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome
 }
 
 /** Gets ready to run trials: loads all that they need, so that nothing loads in the middle of one. */
-async function makeRun({ job, parts, signal }: JobRequest) {
-  const ready = await parts()
+async function makeRun(pending: OpenedJob['plan'], { job, parts, signal }: JobRequest) {
+  const { tasks, ...ready } = await parts()
   const { resuming, runTrials } = await import('./job/run-trials.ts')
   await Promise.all([loadForTrials(job.dir, job.layout), job.continued && resuming()])
   const { jobName, nConcurrentTrials: nConcurrent, retry } = job.config
   const settings = { ...ready, jobName, jobDir: job.dir, nConcurrent, retry, signal }
-  return (pending: readonly PlannedTrial[], place: Pick<TrialsRequest, 'store' | 'watch'>) =>
-    runTrials(pending, { ...settings, ...place })
+  const trials = withTasks(pending, tasks)
+  return (place: Pick<TrialsRequest, 'store' | 'watch'>) => runTrials(trials, { ...settings, ...place })
 }
 
 /** Counts the trials that are finished; what remains is to be run, those first to be taken back that have ended but run again. */
@@ -132,7 +135,7 @@ async function findPending(
   store: TrialStore,
   liveStats: LiveStats,
   { job, again }: JobRequest,
-): Promise<{ readonly pending: readonly PlannedTrial[]; readonly takenBack: readonly string[] }> {
+): Promise<{ readonly pending: OpenedJob['plan']; readonly takenBack: readonly string[] }> {
   const planned = new Set(job.plan.map(({ name }) => name))
   const finished = new Set<string>()
   const takenBack: string[] = []

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { makeTask } from '../../test/make-task.ts'
 import { tempDir } from '../../test/trees.ts'
 import { digestTask } from '../formats/harbor-task/digests.ts'
+import { loadTask } from '../formats/harbor-task/load.ts'
 import { TaskIndex, taskIndexName } from './task-index.ts'
 
 /** The clock of a file system ticks every few milliseconds; what changed within one tick is not taken into an index. */
@@ -16,9 +17,9 @@ const settle = () => sleep(2 * settleMs)
 /** The digests of a task by way of the index of a job. */
 async function digestBy(job: string, task: string) {
   const index = TaskIndex.of(job, settleMs)
-  const digests = await index?.digest(task)
+  const read = await index?.read(task, (digest) => loadTask(task, { digest, allowNoTests: true }))
   await index?.save()
-  return digests
+  return read?.digests
 }
 
 /** Gives every task of an index other digests, so that answers from it can be told from answers from files. */
@@ -26,7 +27,7 @@ async function forge(job: string): Promise<void> {
   const path = join(job, taskIndexName)
   const [, text = ''] = (await readFile(path, 'utf8')).split('\t')
   const forged = text.trimEnd().replaceAll(/"content":"[0-9a-f]+"/g, '"content":"forged"')
-  await writeFile(path, `${crc32(forged, 1).toString(16)}\t${forged}\n`)
+  await writeFile(path, `${crc32(forged, 2).toString(16)}\t${forged}\n`)
 }
 
 async function isAnswered(job: string, task: string): Promise<boolean> {
@@ -42,6 +43,8 @@ const changes: Readonly<Record<string, (task: string, n: number) => Promise<unkn
     await writeFile(path, text.replace(/.$/s, String(n % 10)))
     await utimes(path, 1, 1)
   },
+  'give it another name': (task, n) =>
+    writeFile(join(task, 'task.toml'), `schema_version = "1.2"\n[task]\nname = "org/name-${n}"\n`),
   'add a file': (task, n) => writeFile(join(task, n % 2 ? 'tests' : 'environment', `new-${n}`), 'x'),
   'add a directory with a file': async (task, n) => {
     await mkdir(join(task, `solution/dir-${n}`), { recursive: true })
@@ -67,7 +70,7 @@ const changes: Readonly<Record<string, (task: string, n: number) => Promise<unkn
 }
 const fileOf = (n: number) => ['tests/test.sh', 'solution/solve.sh', 'environment/Dockerfile'][n % 3] ?? ''
 
-test('whatever happens to a task, the digests are those of its files', async () => {
+test('whatever happens to a task, its name and digests are those of its files', async () => {
   const step = fc.record({
     kind: fc.constantFrom(...Object.keys(changes)),
     n: fc.nat({ max: 99 }),
@@ -81,6 +84,9 @@ test('whatever happens to a task, the digests are those of its files', async () 
       for (const { kind, n, waits } of steps) {
         await changes[kind]?.(task, n)
         if (waits) await settle()
+        const known = TaskIndex.of(job, settleMs)?.known(task) ?? null
+        const { name, dir, digests } = await loadTask(task, { allowNoTests: true })
+        expect([null, { name, dir, digests }]).toContainEqual(known)
         expect(await digestBy(job, task)).toEqual(await digestTask(task))
       }
     }),
@@ -99,13 +105,48 @@ test('answers for a task that has not changed, and for no other', async () => {
   expect([await isAnswered(job, one), await isAnswered(job, two)]).toEqual([true, false])
 })
 
+test('knows the name of a task that has not changed, and of no other', async () => {
+  const [job, one, two] = [await tempDir(), await makeTask({}, 'one'), await makeTask({}, 'two')]
+  await settle()
+  await digestBy(job, one)
+  await digestBy(job, two)
+  await rm(join(two, 'solution/solve.sh'))
+  const index = TaskIndex.of(job, settleMs)
+  expect(index?.known(one)).toEqual({ name: 'one', dir: one, digests: await digestTask(one) })
+  expect([index?.known(two), index?.known(join(job, 'three'))]).toEqual([null, null])
+})
+
+test('a task that changes while it is read is read again', async () => {
+  const [job, task] = [await tempDir(), await makeTask()]
+  await settle()
+  const index = TaskIndex.of(job, settleMs)
+  await index?.read(task, async (digest) => {
+    const read = await loadTask(task, { digest })
+    await changes['give it another name']?.(task, 1)
+    return read
+  })
+  await index?.save()
+  expect(TaskIndex.of(job, settleMs)?.known(task)).toBeNull()
+})
+
+test('an index that names a task in another way is corrected', async () => {
+  const [job, task] = [await tempDir(), await makeTask({}, 'right')]
+  await settle()
+  await digestBy(job, task)
+  const [, text = ''] = (await readFile(join(job, taskIndexName), 'utf8')).split('\t')
+  await writeForged(job, JSON.parse(text.replace('"name":"right"', '"name":"wrong"')))
+  expect(TaskIndex.of(job, settleMs)?.known(task)?.name).toBe('wrong')
+  await digestBy(job, task)
+  expect(TaskIndex.of(job, settleMs)?.known(task)?.name).toBe('right')
+})
+
 test('does not take in what has just changed, nor a task with links', async () => {
   const [job, fresh, linked] = [await tempDir(), await makeTask({}, 'fresh'), await makeTask({}, 'linked')]
   await symlink('test.sh', join(linked, 'tests/link'))
   await settle()
   await appendFile(join(fresh, 'tests/test.sh'), '#')
   const late = TaskIndex.of(job, 60_000)
-  await late?.digest(fresh)
+  await late?.read(fresh, (digest) => loadTask(fresh, { digest }))
   await late?.save()
   await digestBy(job, linked)
   await expect(readFile(join(job, taskIndexName), 'utf8').then((text) => text.includes('paths'))).rejects.toThrow(
@@ -136,7 +177,7 @@ test('what was kept of no files, or only of others, is not believed', async () =
     [[], []],
     [[relative(task, other)], [dev, ino, size, ctimeMs]],
   ]) {
-    await writeForged(job, { [task]: { paths, stamps, digests: forged } })
+    await writeForged(job, { [task]: { paths, stamps, name: 'x', digests: forged } })
     expect(await isAnswered(job, task)).toBe(false)
   }
 })
@@ -144,8 +185,8 @@ test('what was kept of no files, or only of others, is not believed', async () =
 test.each([
   ['no object', () => 7],
   ['an entry that is none', (task: string) => ({ [task]: null })],
-  ['an entry without digests', (task: string) => ({ [task]: { paths: [''], stamps: [1, 2, 3, 4] } })],
-  ['paths that are no list', (task: string) => ({ [task]: { paths: '', stamps: [], digests: forged } })],
+  ['an entry without digests', (task: string) => ({ [task]: { paths: [''], stamps: [1, 2, 3, 4], name: 'x' } })],
+  ['paths that are no list', (task: string) => ({ [task]: { paths: '', stamps: [], name: 'x', digests: forged } })],
 ])('with the right sum, %s counts as nothing', async (_, made) => {
   const [job, task] = [await tempDir(), await makeTask()]
   await writeForged(job, made(task))
@@ -157,7 +198,7 @@ const forged = { dirhash: 'forged', content: 'forged' }
 /** An index with any content and the right sum. */
 async function writeForged(job: string, value: unknown): Promise<void> {
   const text = JSON.stringify(value)
-  await writeFile(join(job, taskIndexName), `${crc32(text, 1).toString(16)}\t${text}\n`)
+  await writeFile(join(job, taskIndexName), `${crc32(text, 2).toString(16)}\t${text}\n`)
 }
 
 test('a link in the place of the index is not followed, and a job that is not there has none', async () => {

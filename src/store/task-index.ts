@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { crc32 } from 'node:zlib'
-import type { TaskDigests } from '../core/task.ts'
+import type { NamedTask, TaskDigests } from '../core/task.ts'
 import { digestTask } from '../formats/harbor-task/digests.ts'
 import { isCoherent } from '../lib/disk.ts'
 import { writeAtomic } from '../lib/files.ts'
@@ -11,8 +11,8 @@ import { isOurs, usualSettleMs } from './record-index.ts'
 /** A hidden file beside the trials. It can be removed at any time. */
 export const taskIndexName = '.tasks.index'
 
-/** Another number makes all files of earlier versions foreign: for digests that are made in another way. */
-const mark = 1
+/** Another number makes all files of earlier versions foreign: for digests or names that are made in another way. */
+const mark = 2
 /** A larger task is read each time. */
 const mostEntries = 2000
 
@@ -21,11 +21,14 @@ interface Entry {
   readonly paths: readonly string[]
   /** What each was like: as many numbers for each as `numbersOf` gives. */
   readonly stamps: readonly number[]
+  readonly name: string
   readonly digests: TaskDigests
 }
 
+type DigestOf = (taskDir: string) => Promise<TaskDigests>
+
 /**
- * The digests of a job's tasks, so that tasks which have not changed are not read whole again. Nothing in it is believed unless every file and
+ * The names and digests of a job's tasks, so that tasks which have not changed are not read again. Nothing in it is believed unless every file and
  * directory of the task is the very one that it was made from: the same devices, inodes, sizes and times of change. A file that is added
  * or removed changes the time of its directory.
  */
@@ -48,16 +51,27 @@ export class TaskIndex {
     return isKept ? new TaskIndex(join(jobDir, taskIndexName), settleMs) : null
   }
 
-  /** The digests of a task as it is now. */
-  async digest(taskDir: string): Promise<TaskDigests> {
-    const known = this.#known.get(taskDir)
-    if (known && isUnchanged(taskDir, known)) return known.digests
-    const before = stampTree(taskDir, Date.now() - this.#settleMs)
-    const digests = await digestTask(taskDir)
-    this.#changed ||= before !== null || known !== undefined
-    if (before) this.#known.set(taskDir, { ...before, digests })
+  /** What a task is called and its digests, where it has not changed since it was read. */
+  known(taskDir: string): NamedTask | null {
+    const entry = this.#unchanged(taskDir)
+    return entry && { name: entry.name, dir: resolve(taskDir), digests: entry.digests }
+  }
+
+  /** Reads a task by `load`, which gets what knows its digests, and takes it in as it was before. */
+  async read<T extends NamedTask>(taskDir: string, load: (digest: DigestOf) => Promise<T>): Promise<T> {
+    const known = this.#unchanged(taskDir)
+    const before = known ?? stampTree(taskDir, Date.now() - this.#settleMs)
+    const task = await load(known ? async () => known.digests : digestTask)
+    if (known?.name === task.name) return task
+    this.#changed ||= before !== null || this.#known.has(taskDir)
+    if (before) this.#known.set(taskDir, { ...before, name: task.name, digests: task.digests })
     else this.#known.delete(taskDir)
-    return digests
+    return task
+  }
+
+  #unchanged(taskDir: string): Entry | null {
+    const entry = this.#known.get(taskDir)
+    return entry && isUnchanged(taskDir, entry) ? entry : null
   }
 
   /** Keeps what is new; what cannot be written is left out. */
@@ -78,9 +92,10 @@ function loadEntries(path: string): readonly (readonly [string, Entry])[] {
 
 /** By hand: a schema takes as long as all the rest of the reading. */
 function isEntry(value: unknown): value is Entry {
-  const { paths, stamps, digests } = Object(value)
+  const { paths, stamps, name, digests } = Object(value)
   const { dirhash, content } = Object(digests)
-  return Array.isArray(paths) && Array.isArray(stamps) && typeof dirhash === 'string' && typeof content === 'string'
+  const texts = [name, dirhash, content]
+  return Array.isArray(paths) && Array.isArray(stamps) && texts.every((text) => typeof text === 'string')
 }
 
 function sumOf(text: string): string {
@@ -100,7 +115,7 @@ function isUnchanged(taskDir: string, { paths, stamps }: Entry): boolean {
  * Null for a task with links or special files, one that is large or cannot be read, one that changed too short a time ago, and one on a
  * disk that may answer from memory.
  */
-function stampTree(taskDir: string, beforeMs: number): Omit<Entry, 'digests'> | null {
+function stampTree(taskDir: string, beforeMs: number): Pick<Entry, 'paths' | 'stamps'> | null {
   if (!isCoherent(taskDir)) return null
   const paths = ['']
   const stamps: number[] = []

@@ -51,12 +51,17 @@ export interface JobPlay {
 /** Opens the job of a place, new or interrupted. */
 export async function openPlace(place: Place, play: JobPlay = {}): Promise<OpenedJob> {
   const config = jobConfig({ jobsDir: place.jobsDir, jobName: 'the-job', ...play.config })
+  const tasks = await tasksOf(place)
+  return openJob({ config, named: play.named ?? true, tasks, layout: play.layout ?? null, invocation: ['test'] })
+}
+
+async function tasksOf(place: Place): Promise<readonly JobTask[]> {
   const tasks: JobTask[] = []
   for (const name of place.names) {
     const dir = join(place.tasksDir, name)
     tasks.push({ task: await loadTask(dir), config: { ...taskConfig(dir), source: 'letters' } })
   }
-  return openJob({ config, named: play.named ?? true, tasks, layout: play.layout ?? null, invocation: ['test'] })
+  return tasks
 }
 
 /** Small tasks have one image in common. With one each, those whose image is there sooner would overtake others. */
@@ -74,6 +79,7 @@ export async function playJob(place: Place, play: JobPlay = {}): Promise<JobOutc
         hooks: play.hooks ?? [],
         hostEnv: {},
         alternatives,
+        tasks: await tasksOf(place),
         ...(play.clientFor && { clientFor: play.clientFor }),
         prefetch: play.prefetch ?? { ...noPrefetch, imageKey: alike },
       }

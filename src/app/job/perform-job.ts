@@ -25,7 +25,8 @@ export type { JobStart } from '../../run/job.ts'
 
 export interface JobToRun {
   readonly config: JobConfig
-  readonly tasks: readonly JobTask[]
+  /** Reads its tasks. */
+  readonly loadTasks: () => Promise<readonly JobTask[]>
   /** Which variables of this machine its tasks may have. */
   readonly consent: Omit<Consent, 'verifies'>
   /** How its models may be used (default: without limits). */
@@ -82,16 +83,17 @@ export async function performJob(asked: JobToRun, follower: JobFollower): Promis
   return { ...performed, judge: models ? await models.judgeSums() : await judgedIn(job.dir) }
 }
 
-type Checked = Pick<Parts, 'provider' | 'makeAgent' | 'hostEnv'> & { readonly served: ServedModels }
+type Checked = Pick<Parts, 'provider' | 'makeAgent' | 'hostEnv' | 'tasks'> & { readonly served: ServedModels }
 
 /** Finds whatever would keep trials from running. */
 async function checkAsked(asked: JobToRun, { notify, signal, confirm }: JobFollower): Promise<Checked> {
   const { config, use = unlimitedUse } = asked
-  const tasks = asked.tasks.map(({ task }) => task)
+  const jobTasks = await asked.loadTasks()
+  const tasks = jobTasks.map(({ task }) => task)
   await askConsent(tasks, { ...asked.consent, verifies: !config.verifier.disable }, confirm)
   surviveStrayErrors(notify)
   const provider = await providerOf(config.environment)
-  const parts = { provider, makeAgent: agentOf, hostEnv: process.env }
+  const parts = { provider, makeAgent: agentOf, hostEnv: process.env, tasks: jobTasks }
   await checkJob({ ...asked, ...parts })
   await refuseUnjudged(config.verifier.disable ? [] : tasks, use.judge)
   return { ...parts, served: await findModels(config, { use, tasks, notify, signal }) }
@@ -121,7 +123,7 @@ function surviveStrayErrors(notify: Notify): void {
   process.on('unhandledRejection', onError)
 }
 
-type Parts = Pick<TrialParts, 'provider' | 'makeAgent' | 'hostEnv' | 'prefetch'> & JobModels
+type Parts = Pick<TrialParts, 'provider' | 'makeAgent' | 'hostEnv' | 'prefetch' | 'tasks'> & JobModels
 
 interface JobWithParts {
   readonly job: OpenedJob

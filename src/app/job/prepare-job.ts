@@ -7,20 +7,17 @@ import { pluginContext } from '../../plugins/make.ts'
 import { absoluteImportPath } from '../../plugins/user-modules/import-path.ts'
 import { fingerprintsIn } from '../../run/job/identity.ts'
 import { openJob } from '../../run/job/open-job.ts'
-import type { JobTask } from '../../run/job/plan.ts'
 import type { FetchAt } from '../datasets/benchmark-tasks.ts'
 import { absoluteEngine, importDigests } from './configured.ts'
 import { jobConfigOf, type RequestedJob } from './job-config.ts'
 import { checkJobsDir } from './jobs-dir.ts'
 import { modelUseOf } from './model-use.ts'
 import type { JobToRun } from './perform-job.ts'
-import { resolveTasks } from './resolve-tasks.ts'
+import { type ResolvedTasks, resolveTasks } from './resolve-tasks.ts'
 import type { Notify, TasksRequest } from './tasks-request.ts'
 
-/** A job whose settings are known and whose tasks are read. */
-export interface PlannedJob extends RequestedJob {
-  readonly tasks: readonly JobTask[]
-}
+/** A job whose settings are known and whose tasks are found. */
+export interface PlannedJob extends RequestedJob, ResolvedTasks {}
 
 /** Reads the settings and the tasks of a request. Writes nothing, except tasks that it may fetch. */
 export async function planJob(
@@ -32,7 +29,7 @@ export async function planJob(
   const at = { fetch: request.fetch ?? false, notify, signal }
   const config = await located(absolute(requested.config), at)
   const jobDir = requested.named ? resolve(config.jobsDir, config.jobName) : null
-  return { ...requested, config, tasks: await resolveTasks(config, at, { share: request.share, jobDir }) }
+  return { ...requested, config, ...(await resolveTasks(config, at, { share: request.share, jobDir })) }
 }
 
 /** The job file that a planned job amounts to, without secrets. */
@@ -42,7 +39,7 @@ export function configTextOf({ config }: PlannedJob): string {
 
 /** Makes a planned job ready to run. `invocation` is the command line for its lock. */
 export async function prepareJob(
-  { config, named, adaptive, tasks }: PlannedJob,
+  { config, named, adaptive, tasks, loadTasks }: PlannedJob,
   request: TasksRequest,
   { notify, invocation }: { readonly notify: Notify; readonly invocation: readonly string[] },
 ): Promise<JobToRun> {
@@ -61,7 +58,7 @@ export async function prepareJob(
   const { prefetch, restartInterrupted } = request
   const again = request.retryUnscored ? isUnscored : undefined
   const use = modelUseOf(request, adaptive)
-  return { config, tasks, consent, use, prefetch, open, restartInterrupted, ...(again && { again }) }
+  return { config, loadTasks, consent, use, prefetch, open, restartInterrupted, ...(again && { again }) }
 }
 
 /** What another try may score. */

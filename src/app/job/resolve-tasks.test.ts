@@ -1,9 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { writeTask } from '../../../test/fakes/tasks.ts'
 import { planJob } from './prepare-job.ts'
+import { resolveTasks } from './resolve-tasks.ts'
 
 let dir: string
 beforeEach(() => {
@@ -36,4 +38,55 @@ test('a task that is broken stops the process whose share it is in, and no other
   await expect(shareOf(1, 2, { exclude: ['task-1'] })).resolves.toEqual(['task-2'])
   await expect(shareOf(0, 1)).rejects.toThrow('task-1: expected a task')
   await expect(shareOf(0, 1, { exclude: ['task-1'] })).rejects.toThrow('task-3/task.toml')
+})
+
+/** A folder of enough tasks for an index, and a job over them. */
+async function manyTasks() {
+  const tasks = join(dir, 'tasks')
+  for (let i = 0; i < 100; i++) await writeTask(tasks, `task-${String(i).padStart(3, '0')}`)
+  const { config } = await planJob({ tasks, agent: 'oracle', sandbox: 'local', limit: 1 }, () => {})
+  const all = { ...config, datasets: config.datasets.map((dataset) => ({ ...dataset, nTasks: null })) }
+  const jobDir = join(dir, 'job')
+  mkdirSync(jobDir)
+  // What has just changed is not taken in.
+  await sleep(40)
+  const resolve = () => resolveTasks(all, undefined, { jobDir, settleMs: 20 })
+  return { tasks, jobDir, resolve }
+}
+
+test('many tasks that have not changed since an earlier run are read when they are needed', async () => {
+  const { resolve } = await manyTasks()
+  const first = await resolve()
+  expect(first.tasks[0]?.task).toHaveProperty('instruction')
+  const second = await resolve()
+  expect(second.tasks).toHaveLength(100)
+  expect(second.tasks[0]?.task).not.toHaveProperty('instruction')
+  expect(second.tasks).toEqual(
+    first.tasks.map(({ task: { name, dir, digests }, config }) => ({ task: { name, dir, digests }, config })),
+  )
+  expect(await second.loadTasks()).toEqual(first.tasks)
+})
+
+test('many tasks are all read when one has changed, is new or is gone, or the index is damaged', async () => {
+  const { tasks, jobDir, resolve } = await manyTasks()
+  const digestsOf = async () => (await resolve()).tasks.map(({ task }) => task.digests.content)
+  const before = await digestsOf()
+  appendFileSync(join(tasks, 'task-050/instruction.md'), 'And more.')
+  const changed = await resolve()
+  expect(changed.tasks[0]?.task).toHaveProperty('instruction')
+  expect(changed.tasks.filter(({ task }, i) => task.digests.content !== before[i])).toHaveLength(1)
+  await writeTask(tasks, 'task-new')
+  expect(await digestsOf()).toHaveLength(101)
+  rmSync(join(tasks, 'task-new'), { recursive: true })
+  expect(await digestsOf()).toHaveLength(100)
+  appendFileSync(join(jobDir, '.tasks.index'), 'x')
+  expect((await resolve()).tasks[0]?.task).toHaveProperty('instruction')
+})
+
+test('a task that breaks between being found and being read is told', async () => {
+  const { tasks, resolve } = await manyTasks()
+  await resolve()
+  const { loadTasks } = await resolve()
+  rmSync(join(tasks, 'task-007/tests'), { recursive: true })
+  await expect(loadTasks()).rejects.toThrow('task-007: expected a task, got one that is not complete: no tests/test.sh')
 })

@@ -1,13 +1,14 @@
 import { basename, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { type DatasetConfig, type JobConfig, noTask, type TaskConfig } from '../../core/job.ts'
-import type { Task } from '../../core/task.ts'
+import type { NamedTask, Task } from '../../core/task.ts'
 import { taskFileName } from '../../core/task-paths.ts'
 import { listTaskDirs, whyBroken } from '../../formats/harbor-task/find.ts'
 import { matchGlob, parseGlob } from '../../formats/harbor-task/glob.ts'
-import { type LoadTaskOptions, loadTask } from '../../formats/harbor-task/load.ts'
+import { loadTask } from '../../formats/harbor-task/load.ts'
 import { exists, kindAt } from '../../lib/files.ts'
 import type { JobTask } from '../../run/job/plan.ts'
+import type { TaskIndex } from '../../store/task-index.ts'
 import type { FetchAt } from '../datasets/benchmark-tasks.ts'
 import type { TasksRequest } from './tasks-request.ts'
 
@@ -16,39 +17,86 @@ const loadsAtOnce = 16
 
 /** Fewer tasks, or many more, are read whole each time. */
 const indexed = { from: 100, to: 20_000 }
-const taskIndexOf = async (jobDir: string) => (await import('../../store/task-index.ts')).TaskIndex.of(jobDir)
+const taskIndexOf = async (jobDir: string, settleMs?: number) =>
+  (await import('../../store/task-index.ts')).TaskIndex.of(jobDir, settleMs)
 
 interface Reading extends Pick<TasksRequest, 'share'> {
   /** The directory of the job, where it has one already: it may know the digests of many tasks. */
   readonly jobDir?: string | null
+  /** Tests choose a shorter time. */
+  readonly settleMs?: number
+}
+
+/** The tasks of a job, in the job's order. */
+export interface ResolvedTasks {
+  /** Read already, except for jobs of many tasks of which none has changed since an earlier run. */
+  readonly tasks: readonly JobTask<NamedTask>[]
+  /** Reads those that are not read yet; the first thing wrong with one of them is thrown. */
+  readonly loadTasks: () => Promise<readonly JobTask[]>
 }
 
 /**
- * Finds and reads every task of a job, in the job's order; the first thing wrong with one of them is thrown. Of several
- * processes that share a job each reads its own tasks, and of the others only that they are there.
+ * Finds every task of a job. Tasks that an earlier run of the job read and that have not changed are read when they are needed; if there are others, all
+ * are read now, and the first thing wrong with one of them is thrown. Of several processes that share a job each reads its own tasks, and of the others only that they are there.
  */
 export async function resolveTasks(
   config: JobConfig,
   at: FetchAt = here,
-  { share = { index: 0, of: 1 }, jobDir = null }: Reading = {},
-): Promise<JobTask[]> {
-  const allowNoTests = config.verifier.disable
-  // Those that were found in a folder have not been looked at yet.
-  const wanted: { readonly dir: string; readonly config: TaskConfig; readonly found?: boolean }[] = []
-  for (const task of config.tasks)
-    wanted.push({ config: { ...task, gitUrl: null, gitCommitId: null }, dir: await folderOfTask(task, at) })
-  for (const dataset of config.datasets) wanted.push(...(await tasksOfDataset(dataset, at)))
-  if (wanted.length === 0)
-    throw new UserError(
-      'expected tasks to run, got none',
-      'name a task or a folder of tasks with -p, or list them in the job file',
-    )
+  { share = { index: 0, of: 1 }, jobDir = null, settleMs }: Reading = {},
+): Promise<ResolvedTasks> {
+  const wanted = await findWanted(config, at)
   const own = wanted.filter((_, i) => i % share.of === share.index)
   const dirs = [...new Set(own.map(({ dir }) => dir))]
   const isIndexed = dirs.length >= indexed.from && dirs.length <= indexed.to
-  const index = isIndexed && jobDir !== null ? await taskIndexOf(jobDir) : null
-  const options = { allowNoTests, ...(index && { digest: (dir: string) => index.digest(dir) }) }
-  const loaded = await loadEach(dirs, options).catch(async (error: unknown) => {
+  const index = isIndexed && jobDir !== null ? await taskIndexOf(jobDir, settleMs) : null
+  const known = index && knownTasks(dirs, index)
+  let loading: Promise<readonly JobTask[]> | undefined
+  const loadTasks = () => {
+    loading ??= loadAll(own, index, config.verifier.disable)
+    return loading
+  }
+  return { tasks: known ? inOrder(own, known) : await loadTasks(), loadTasks }
+}
+
+/** What asks for a task. */
+interface Wanted {
+  readonly dir: string
+  readonly config: TaskConfig
+  /** True for one that was found in a folder and has not been looked at yet. */
+  readonly found?: boolean
+}
+
+async function findWanted(config: JobConfig, at: FetchAt): Promise<readonly Wanted[]> {
+  const wanted: Wanted[] = []
+  for (const task of config.tasks)
+    wanted.push({ config: { ...task, gitUrl: null, gitCommitId: null }, dir: await folderOfTask(task, at) })
+  for (const dataset of config.datasets) wanted.push(...(await tasksOfDataset(dataset, at)))
+  if (wanted.length > 0) return wanted
+  throw new UserError(
+    'expected tasks to run, got none',
+    'name a task or a folder of tasks with -p, or list them in the job file',
+  )
+}
+
+/** Null when one of them has to be read. */
+function knownTasks(dirs: readonly string[], index: TaskIndex): ReadonlyMap<string, NamedTask> | null {
+  const known = new Map<string, NamedTask>()
+  for (const dir of dirs) {
+    const task = index.known(dir)
+    if (task === null) return null
+    known.set(dir, task)
+  }
+  return known
+}
+
+async function loadAll(
+  own: readonly Wanted[],
+  index: TaskIndex | null,
+  allowNoTests: boolean,
+): Promise<readonly JobTask[]> {
+  const load = (dir: string) =>
+    index ? index.read(dir, (digest) => loadTask(dir, { allowNoTests, digest })) : loadTask(dir, { allowNoTests })
+  const loaded = await loadEach(new Set(own.map(({ dir }) => dir)), load).catch(async (error: unknown) => {
     for (const { dir, found } of own) {
       const reason = found ? await whyBroken(dir, { allowNoTests }) : null
       if (reason !== null) throw brokenTask({ dir, reason })
@@ -56,8 +104,12 @@ export async function resolveTasks(
     throw error
   })
   await index?.save()
+  return inOrder(own, loaded)
+}
+
+function inOrder<T extends NamedTask>(own: readonly Wanted[], tasks: ReadonlyMap<string, T>): JobTask<T>[] {
   return own.flatMap(({ dir, config }) => {
-    const task = loaded.get(dir)
+    const task = tasks.get(dir)
     return task ? [{ task, config: { ...config, path: dir } }] : []
   })
 }
@@ -110,11 +162,14 @@ function matches(glob: string, name: string): boolean {
   return tokens !== null && matchGlob(tokens, [...name])
 }
 
-async function loadEach(dirs: readonly string[], options: LoadTaskOptions): Promise<Map<string, Task>> {
+async function loadEach(
+  dirs: ReadonlySet<string>,
+  load: (dir: string) => Promise<Task>,
+): Promise<ReadonlyMap<string, Task>> {
   const loaded = new Map<string, Task>()
   const rest = dirs.values()
   const work = async () => {
-    for (const dir of rest) loaded.set(dir, await loadTask(dir, options))
+    for (const dir of rest) loaded.set(dir, await load(dir))
   }
   await Promise.all(Array.from({ length: loadsAtOnce }, work))
   return loaded

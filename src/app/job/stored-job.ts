@@ -3,19 +3,17 @@ import { UserError } from '../../core/errors.ts'
 import type { EnvironmentConfig, JobConfig } from '../../core/job.ts'
 import { differences, identityOf, parseIdentity } from '../../run/job/identity.ts'
 import { continueJob } from '../../run/job/open-job.ts'
-import type { JobTask } from '../../run/job/plan.ts'
 import { type JobDir, loadJobDir } from '../../store/job-dir.ts'
 import { importDigests } from './configured.ts'
 import type { Consent } from './consent.ts'
 import { type GivenAgain, withValuesGivenAgain } from './hidden-values.ts'
 import type { JobToRun } from './perform-job.ts'
-import { resolveTasks } from './resolve-tasks.ts'
+import { type ResolvedTasks, resolveTasks } from './resolve-tasks.ts'
 import { requestedPlugin } from './tasks-request.ts'
 
-export interface StoredJob {
+export interface StoredJob extends ResolvedTasks {
   readonly there: JobDir
   readonly config: JobConfig
-  readonly tasks: readonly JobTask[]
   /** Which variables of this machine they may have. */
   readonly consent: Consent
   /** How the tasks differ from those the job was started with. */
@@ -24,7 +22,7 @@ export interface StoredJob {
   readonly isMoved: boolean
 }
 
-/** A job as its own directory describes it, with its tasks read again. */
+/** A job as its own directory describes it, with its tasks found again. */
 export async function loadStoredJob(
   path: string,
   settings: Partial<JobConfig> = {},
@@ -39,14 +37,15 @@ export async function loadStoredJob(
     jobName: basename(there.dir),
     jobsDir: dirname(there.dir),
   }
-  const tasks = await resolveTasks(config, undefined, { jobDir: there.dir })
+  const resolved = await resolveTasks(config, undefined, { jobDir: there.dir })
   const before = there.own && parseIdentity(there.own.identity)
   const now = identityOf(
     config,
-    tasks.map(({ task }) => task),
+    resolved.tasks.map(({ task }) => task),
   )
   const changes = before ? differences(before, { ...before, tasks: now.tasks }) : []
-  return { there, config, tasks, consent: { passEnv: given.passEnv }, changes, isMoved: given.sandbox !== undefined }
+  const consent = { passEnv: given.passEnv }
+  return { there, config, ...resolved, consent, changes, isMoved: given.sandbox !== undefined }
 }
 
 function inSandbox(environment: EnvironmentConfig, { sandbox, sandboxOptions = {} }: GivenAgain): EnvironmentConfig {
@@ -57,7 +56,7 @@ function inSandbox(environment: EnvironmentConfig, { sandbox, sandboxOptions = {
 
 /** The stored job as something to run, under its own name; refused when its tasks or the code of its agents are no longer the same. */
 export async function continuing({ there, changes: taskChanges, ...stored }: StoredJob): Promise<JobToRun> {
-  const { config, tasks, consent } = stored
+  const { config, tasks, loadTasks, consent } = stored
   if (stored.isMoved && there.own !== null)
     throw new UserError(
       `${there.dir}: expected the job's own kind of sandbox, got another`,
@@ -73,5 +72,5 @@ export async function continuing({ there, changes: taskChanges, ...stored }: Sto
     )
   }
   const job = { config, named: true, tasks, layout: there.layout, invocation: [] }
-  return { config, tasks, consent, open: () => continueJob(job, there) }
+  return { config, loadTasks, consent, open: () => continueJob(job, there) }
 }

@@ -29,8 +29,8 @@ export async function rescore(
   { job, artifactsSuffice, concurrency: nConcurrent, judge, hidden }: RescoreRequest,
   { notify, signal, confirm }: { notify: Notify; signal: AbortSignal; confirm?: Confirm | undefined },
 ): Promise<ReadonlyMap<string, Rescored>> {
-  const { there, config, tasks: jobTasks, consent, changes } = await loadStoredJob(job, {}, hidden)
-  const tasks = jobTasks.map(({ task }) => task)
+  const { there, config, loadTasks, consent, changes } = await loadStoredJob(job, {}, hidden)
+  const tasks = (await loadTasks()).map(({ task }) => task)
   for (const change of changes) notify(`${change}; its present tests are used`)
   await askConsent(tasks, consent, confirm)
   await refuseUnjudged(tasks, judge)

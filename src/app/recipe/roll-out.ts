@@ -64,7 +64,7 @@ async function runTrials(
   const request = { ...jobRequestOf({ ...whole, budgetUsd }), judge, ...trials }
   const planned = await planJob(request, notify)
   await refuseUnjudged(
-    planned.tasks.map(({ task }) => task),
+    (await planned.loadTasks()).map(({ task }) => task),
     judge,
     judgeHint,
   )

@@ -3,8 +3,8 @@ import type { PlannedJob } from '../../app/job/prepare-job.ts'
 import { note, printJson, printTable } from '../output.ts'
 
 /** Says what a job would start from, before anything is built. */
-export async function printPlanOf({ config, tasks }: PlannedJob, json: boolean): Promise<void> {
-  printPlan(await planImagesOf(config, tasks), json)
+export async function printPlanOf({ config, loadTasks }: PlannedJob, json: boolean): Promise<void> {
+  printPlan(await planImagesOf(config, await loadTasks()), json)
 }
 
 function printPlan(plan: RunPlan, json: boolean): void {

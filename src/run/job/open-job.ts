@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig, JobConfig } from '../../core/job.ts'
+import type { NamedTask } from '../../core/task.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { utcNow } from '../../lib/time.ts'
@@ -32,7 +33,7 @@ export interface JobToOpen {
   readonly config: JobConfig
   /** Whether the name was chosen; a name that is only the time gives way to an interrupted job of the same content. */
   readonly named: boolean
-  readonly tasks: readonly JobTask[]
+  readonly tasks: readonly JobTask<NamedTask>[]
   /** Digests of user code that the job runs, by import path. */
   readonly imports?: Readonly<Record<string, string>>
   /** Marks hidden values, so that a changed one is noticed (default: they are not compared). */
@@ -52,7 +53,7 @@ export interface OpenedJob {
   readonly config: JobConfig
   readonly layout: Layout
   readonly startedAt: string
-  readonly plan: readonly PlannedTrial[]
+  readonly plan: readonly PlannedTrial<NamedTask>[]
   readonly continued: boolean
 }
 
@@ -212,7 +213,7 @@ async function createJob(job: JobToOpen, identity: JobIdentity): Promise<OpenedJ
   }
 }
 
-function lockOf({ config, invocation }: JobToOpen, plan: readonly PlannedTrial[], createdAt: string): NewJob['lock'] {
+function lockOf({ config, invocation }: JobToOpen, plan: OpenedJob['plan'], createdAt: string): NewJob['lock'] {
   const trials = plan.map(({ task, config: { task: asked, timeoutMultipliers, agent, environment, verifier } }) => ({
     task: {
       name: task.name,

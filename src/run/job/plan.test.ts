@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { makeTrialNamer } from './plan.ts'
+import { makeTrialNamer, type PlannedTrial, withTasks } from './plan.ts'
 
 const key = { jobName: 'j', taskName: 'org/hello-world', digest: 'd', agent: { name: 'oracle' }, attempt: 0 }
 const nameOf = (
@@ -49,4 +49,14 @@ test('job, digest, agent and attempt all change the name', () => {
   const others = [{ jobName: 'k' }, { digest: 'e' }, { agent: { name: 'nop' } }, { attempt: 1 }]
   const names = [{}, ...others].map((change) => nameOf({ ...key, ...change }))
   expect(new Set(names).size).toBe(5)
+})
+
+test('trials get their tasks as these were when the trials were planned, or are refused', () => {
+  const digests = { content: 'c', dirhash: 'd' }
+  const named = { name: 'one', dir: '/tasks/one', digests }
+  const trial = { name: 'one__abc', task: named, attempt: 0, config: {} as PlannedTrial['config'] }
+  const read = (more: object = {}) => ({ task: { ...named, instruction: 'Do it.', ...more } }) as never
+  expect(withTasks([trial], [read()])).toEqual([{ ...trial, task: { ...named, instruction: 'Do it.' } }])
+  for (const changed of [{ name: 'two' }, { digests: { ...digests, content: 'other' } }, { dir: '/tasks/two' }])
+    expect(() => withTasks([trial], [read(changed)])).toThrow('/tasks/one: expected the task as it was a moment ago')
 })

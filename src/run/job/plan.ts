@@ -4,7 +4,7 @@ import { requiredHostVars } from '../../core/env-template.ts'
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig, JobConfig, TaskConfig, TrialConfig } from '../../core/job.ts'
 import { fewNeeds, type SandboxNeeds, type SandboxProvider } from '../../core/sandbox.ts'
-import type { Task } from '../../core/task.ts'
+import type { NamedTask, Task } from '../../core/task.ts'
 import type { Resource } from '../../lib/exhaustion.ts'
 import { type MachineLimit, readMachineLimits } from '../../lib/machine-limits.ts'
 import { refuseUnknownMetrics } from '../../stats/metrics.ts'
@@ -12,15 +12,15 @@ import type { HostEnv } from '../trial/context.ts'
 import { networksOf } from '../trial/environment.ts'
 import { agentIdentities } from './identity.ts'
 
-/** A task of a job, read, with the way it was asked for. */
-export interface JobTask {
-  readonly task: Task
+/** A task of a job, read unless it says otherwise, with the way it was asked for. */
+export interface JobTask<T extends NamedTask = Task> {
+  readonly task: T
   readonly config: TaskConfig
 }
 
-export interface PlannedTrial {
+export interface PlannedTrial<T extends NamedTask = Task> {
   readonly name: string
-  readonly task: Task
+  readonly task: T
   readonly attempt: number
   readonly config: TrialConfig
 }
@@ -35,19 +35,19 @@ interface JobPlace {
  * Every trial of a job in the order it will start: attempts, then tasks, then agents, which spreads the load over agents.
  * `keys` are the agents' identities as the job was started: they make the names of its trials.
  */
-export function planTrials(
+export function planTrials<T extends NamedTask>(
   config: JobConfig,
   place: JobPlace,
-  tasks: readonly JobTask[],
+  tasks: readonly JobTask<T>[],
   keys: readonly unknown[] = agentIdentities(config),
-): PlannedTrial[] {
+): PlannedTrial<T>[] {
   const namer = makeTrialNamer()
   const pairs = tasks.flatMap(({ task, config: taskConfig }) => {
     const { name: taskName, digests } = task
     const of = { jobName: config.jobName, taskName, digest: digests.content }
     return config.agents.map((agent, i) => ({ task, taskConfig, agent, nameOf: namer({ ...of, agent: keys[i] }) }))
   })
-  const plan: PlannedTrial[] = []
+  const plan: PlannedTrial<T>[] = []
   for (let attempt = 0; attempt < config.nAttempts; attempt++) {
     for (const { task, taskConfig, agent, nameOf } of pairs) {
       const name = nameOf(attempt)
@@ -56,6 +56,20 @@ export function planTrials(
     }
   }
   return plan
+}
+
+/** The same trials with their tasks read; refused where one is not as it was when they were planned. */
+export function withTasks(trials: readonly PlannedTrial<NamedTask>[], tasks: readonly JobTask[]): PlannedTrial[] {
+  const byDir = new Map(tasks.map(({ task }) => [task.dir, task]))
+  return trials.map((trial) => {
+    const { name, dir, digests } = trial.task
+    const task = byDir.get(dir)
+    if (task?.name === name && task.digests.content === digests.content) return { ...trial, task }
+    throw new UserError(
+      `${dir}: expected the task as it was a moment ago, found it changed`,
+      'run the same command again',
+    )
+  })
 }
 
 function trialConfig(
