@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import * as part from '../src/formats/harbor-job/config-schema.ts'
 import type { JobLock, TaskLock, TrialLock } from '../src/formats/harbor-job/lock.ts'
-import { migrate, parseConfig, readDocument } from '../src/formats/harbor-job/read-config.ts'
+import { migrate, parseConfig, readJsonDocument } from '../src/formats/harbor-job/read-config.ts'
 import { time } from '../src/formats/harbor-job/trial-result-schema.ts'
 
 const taskLockSchema = z
@@ -50,7 +50,7 @@ export function parseJobLock(
 ): JobLock & { readonly schemaVersion: number; readonly trials: readonly TrialLock[] } {
   const { value: raw } = parseConfig(
     lockSchema,
-    readDocument(text, path, 'json'),
+    readJsonDocument(text, path),
     path,
     'a lock has the keys of a Harbor job lock.json',
   )

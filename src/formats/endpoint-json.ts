@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { resolveEnv } from '../core/env-template.ts'
 import { UserError } from '../core/errors.ts'
 import { writeAtomic } from '../lib/files.ts'
-import { readDocument } from './harbor-job/read-config.ts'
+import { readJsonDocument } from './harbor-job/read-config.ts'
 import { orUserError } from './harbor-task/read.ts'
 
 /** What the file that a model server leaves behind says; other keys in it are kept. */
@@ -45,7 +45,7 @@ export async function loadEndpoint(
 }
 
 export function parseEndpoint(text: string, path: string): EndpointFile {
-  const parsed = schema.safeParse(readDocument(text, path, 'json'))
+  const parsed = schema.safeParse(readJsonDocument(text, path))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
     throw unknownAddress(path, `${issue?.path.join('.') || 'the document'}: ${issue?.message}`)

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { UserError } from '../core/errors.ts'
-import { readDocument } from './harbor-job/read-config.ts'
+import { readDocument } from './harbor-job/read-document.ts'
 import { orUserError } from './harbor-task/read.ts'
 import { parseStrict } from './strict-config.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { UserError } from '../core/errors.ts'
 import { parseJson, readJson } from '../lib/parse-json.ts'
-import { readDocument } from './harbor-job/read-config.ts'
+import { readJsonDocument } from './harbor-job/read-config.ts'
 import type { WandbRun } from './wandb-run.ts'
 
 /** What is known of a training run before it begins, as the launcher writes it down. */
@@ -33,7 +33,7 @@ export function renderTrainingFacts(facts: TrainingFacts): string {
 }
 
 export function parseTrainingFacts(text: string, path: string): TrainingFacts {
-  const parsed = factsSchema.safeParse(readDocument(text, path, 'json'))
+  const parsed = factsSchema.safeParse(readJsonDocument(text, path))
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw new UserError(`${path}: ${issue?.path.join('.')}: ${issue?.message}`, 'the launcher writes this file')

@@ -63,3 +63,17 @@ function endOfString(text: string, from: number): number {
   }
   return text.length
 }
+
+/** Whether a value is nested deeper than functions that call themselves can walk; one that holds itself is. */
+export function isTooDeep(value: unknown): boolean {
+  const seen = new Map<object, number>()
+  const waiting: [value: unknown, level: number][] = [[value, 1]]
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const [item, level] = next
+    if (typeof item !== 'object' || item === null || (seen.get(item) ?? 0) >= level) continue
+    if (level > fileLimits.depth) return true
+    seen.set(item, level)
+    for (const inner of Object.values(item)) waiting.push([inner, level + 1])
+  }
+  return false
+}

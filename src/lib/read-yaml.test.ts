@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest'
-import { isTooDeep, readYaml } from './read-yaml.ts'
+import { isTooDeep } from './parse-json.ts'
+import { readYaml } from './read-yaml.ts'
 
 test.each([
   ['nested lists', `${'['.repeat(200)}${']'.repeat(200)}`],

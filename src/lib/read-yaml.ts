@@ -6,7 +6,7 @@ import {
   type SchemaOptions,
   type ToJSOptions,
 } from 'yaml'
-import { fileLimits } from './parse-json.ts'
+import { fileLimits, isTooDeep } from './parse-json.ts'
 
 const maxChars = 16 << 20
 
@@ -49,18 +49,4 @@ function parsed(text: string, options: NonNullable<Parameters<typeof readYaml>[1
 
 function tooDeep(): SyntaxError {
   return new SyntaxError(`nested more than ${fileLimits.depth} levels deep`)
-}
-
-/** Whether a value is nested deeper than functions that call themselves can walk; one that holds itself is. */
-export function isTooDeep(value: unknown): boolean {
-  const seen = new Map<object, number>()
-  const waiting: [value: unknown, level: number][] = [[value, 1]]
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const [item, level] = next
-    if (typeof item !== 'object' || item === null || (seen.get(item) ?? 0) >= level) continue
-    if (level > fileLimits.depth) return true
-    seen.set(item, level)
-    for (const inner of Object.values(item)) waiting.push([inner, level + 1])
-  }
-  return false
 }

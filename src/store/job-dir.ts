@@ -8,6 +8,7 @@ import type { HostEnv } from '../core/redact.ts'
 import { parseJobConfig, renderJobConfig } from '../formats/harbor-job/job-config.ts'
 import { parseJobResult, renderJobResult } from '../formats/harbor-job/job-result.ts'
 import { type JobLock, renderJobLock } from '../formats/harbor-job/lock.ts'
+import { readJsonDocument } from '../formats/harbor-job/read-config.ts'
 import { writeText } from '../lib/disk.ts'
 import { codeOf, exists, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { AlreadyThere, makeDirWhole } from '../lib/new-dir.ts'
@@ -70,12 +71,13 @@ export async function loadJobSettings(path: string): Promise<Omit<JobDir, 'resul
   const dir = resolve(path)
   const config = await readFileOf(path, 'config.json')
   if (config === null || !isJobConfig(config)) throw await notAJob(path)
+  const file = join(path, 'config.json')
   const text = await readFileOf(path, 'job.json')
   const own = text === null ? null : parseJobFile(text, join(path, 'job.json'))
   return {
     dir,
     name: basename(dir),
-    config: parseJobConfig(config, { path: join(path, 'config.json'), format: 'json' }).config,
+    config: parseJobConfig(readJsonDocument(config, file), { path: file }).config,
     own,
     layout: own?.layout ?? ((await exists(join(path, 'packed'))) ? 'packed' : 'harbor'),
   }

@@ -2,7 +2,6 @@ import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { NamedTask, TaskDigests } from '../core/task.ts'
-import { digestTask } from '../formats/harbor-task/digests.ts'
 import { isCoherent } from '../lib/disk.ts'
 import { writeAtomic } from '../lib/files.ts'
 import { parseJson } from '../lib/parse-json.ts'
@@ -25,7 +24,7 @@ interface Entry {
   readonly digests: TaskDigests
 }
 
-type DigestOf = (taskDir: string) => Promise<TaskDigests>
+type DigestOf = () => Promise<TaskDigests>
 
 /**
  * The names and digests of a job's tasks, so that tasks which have not changed are not read again. Nothing in it is believed unless every file and
@@ -57,11 +56,11 @@ export class TaskIndex {
     return entry && { name: entry.name, dir: resolve(taskDir), digests: entry.digests }
   }
 
-  /** Reads a task by `load`, which gets what knows its digests, and takes it in as it was before. */
-  async read<T extends NamedTask>(taskDir: string, load: (digest: DigestOf) => Promise<T>): Promise<T> {
+  /** Reads a task by `load`, which gets what knows its digests if they are known, and takes it in as it was before. */
+  async read<T extends NamedTask>(taskDir: string, load: (digest: DigestOf | null) => Promise<T>): Promise<T> {
     const known = this.#unchanged(taskDir)
     const before = known ?? stampTree(taskDir, Date.now() - this.#settleMs)
-    const task = await load(known ? async () => known.digests : digestTask)
+    const task = await load(known && (async () => known.digests))
     if (known?.name === task.name) return task
     this.#changed ||= before !== null || this.#known.has(taskDir)
     if (before) this.#known.set(taskDir, { ...before, name: task.name, digests: task.digests })

@@ -32,7 +32,7 @@ import { fileText, repositoryFacts, searchDockerfiles } from '../../src/formats/
 import type { Github } from '../../src/formats/github/github-api.ts'
 import { parseJobConfig, parseTrialConfigDocument } from '../../src/formats/harbor-job/job-config.ts'
 import { parseJobResult } from '../../src/formats/harbor-job/job-result.ts'
-import { readDocument } from '../../src/formats/harbor-job/read-config.ts'
+import { readDocument } from '../../src/formats/harbor-job/read-document.ts'
 import { parseTrialResult } from '../../src/formats/harbor-job/trial-result-parse.ts'
 import { parseTaskToml } from '../../src/formats/harbor-task/parse.ts'
 import { parseCard, uploadsOf } from '../../src/formats/hub/card.ts'
@@ -338,12 +338,12 @@ const parsers: readonly ForeignParser[] = [
   {
     name: 'job files, YAML',
     samples: [file(`${fixtures}/harbor-job/legacy.yaml`)],
-    read: ({ text }) => parseJobConfig(text, { path: 'job.yaml' }),
+    read: ({ text }) => parseJobConfig(readDocument(text, 'job.yaml'), { path: 'job.yaml' }),
   },
   {
     name: 'job files, JSON',
     samples: [file(`${harborJob}/config.json`)],
-    read: ({ text }) => parseJobConfig(text, { path: 'job.json' }),
+    read: ({ text }) => parseJobConfig(readDocument(text, 'job.json'), { path: 'job.json' }),
   },
   {
     name: 'trial configs',

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
-import { readDocument } from '../../formats/harbor-job/read-config.ts'
+import { readDocument } from '../../formats/harbor-job/read-document.ts'
 import { parseStrict } from '../../formats/strict-config.ts'
 import { isMissing } from '../../lib/files.ts'
 

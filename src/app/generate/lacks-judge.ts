@@ -3,7 +3,7 @@ import { judgeFileName } from '../../core/judge.ts'
 import type { TaskDraft } from '../../core/row.ts'
 import { isAgentConfig } from '../../formats/agent-config.ts'
 import { parseJobConfig } from '../../formats/harbor-job/job-config.ts'
-import { readDocument } from '../../formats/harbor-job/read-config.ts'
+import { readDocument } from '../../formats/harbor-job/read-document.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { asksModel } from '../../run/pipeline/pipeline.ts'
 import type { GenerationRequest } from '../../run/pipeline/request.ts'
@@ -49,5 +49,6 @@ export async function runsTests(asked: {
   if (disableVerification) return false
   if (path === undefined) return true
   const text = await orUserError(path, () => readFile(path, 'utf8'))
-  return isAgentConfig(readDocument(text, path)) || !parseJobConfig(text, { path }).config.verifier.disable
+  const document = readDocument(text, path)
+  return isAgentConfig(document) || !parseJobConfig(document, { path }).config.verifier.disable
 }

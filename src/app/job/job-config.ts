@@ -9,7 +9,7 @@ import {
   parseJobConfig,
   setInJobConfig,
 } from '../../formats/harbor-job/job-config.ts'
-import { currentAgentOptions, migrate, readDocument } from '../../formats/harbor-job/read-config.ts'
+import { currentAgentOptions, migrate } from '../../formats/harbor-job/read-config.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { agentDefaults, agentOfModel, modelOf } from './agent-defaults.ts'
 import { parsePath, setAt } from './assignments.ts'
@@ -70,6 +70,7 @@ function noFile(): JobFile {
 
 async function loadJobFile(path: string, notify: Notify): Promise<JobFile> {
   const text = await orUserError(path, () => readFile(path, 'utf8'))
+  const { readDocument } = await import('../../formats/harbor-job/read-document.ts')
   const read = readDocument(text, path)
   const { isAgentConfig, parseAgentConfig } = await import('../../formats/agent-config.ts')
   if (isAgentConfig(read)) {
@@ -78,7 +79,7 @@ async function loadJobFile(path: string, notify: Notify): Promise<JobFile> {
       notify(`${path}: agent_name ${settings.agentName} is ignored: it is only a display name`)
     return { ...noFile(), agents: [agentOfModel(settings)], isOneModel: true }
   }
-  const { config, warnings } = parseJobConfig(text, { path })
+  const { config, warnings } = parseJobConfig(read, { path })
   for (const warning of warnings.filter(({ path: key }) => !/adaptive_concurrency$/.test(key)))
     await noteWarning(warning, path, notify)
   const document = asDocument(migrate(read).value)

@@ -3,9 +3,8 @@ import { UserError } from '../../core/errors.ts'
 import { type DatasetConfig, type JobConfig, noTask, type TaskConfig } from '../../core/job.ts'
 import type { NamedTask, Task } from '../../core/task.ts'
 import { taskFileName } from '../../core/task-paths.ts'
-import { listTaskDirs, whyBroken } from '../../formats/harbor-task/find.ts'
 import { matchGlob, parseGlob } from '../../formats/harbor-task/glob.ts'
-import { loadTask } from '../../formats/harbor-task/load.ts'
+import { listTaskDirs } from '../../formats/harbor-task/list.ts'
 import { exists, kindAt } from '../../lib/files.ts'
 import type { JobTask } from '../../run/job/plan.ts'
 import type { TaskIndex } from '../../store/task-index.ts'
@@ -94,9 +93,14 @@ async function loadAll(
   index: TaskIndex | null,
   allowNoTests: boolean,
 ): Promise<readonly JobTask[]> {
+  // A job whose tasks are known and whose trials have ended needs neither this nor what reads task.toml.
+  const { loadTask } = await import('../../formats/harbor-task/load.ts')
   const load = (dir: string) =>
-    index ? index.read(dir, (digest) => loadTask(dir, { allowNoTests, digest })) : loadTask(dir, { allowNoTests })
+    index
+      ? index.read(dir, (digest) => loadTask(dir, { allowNoTests, ...(digest && { digest }) }))
+      : loadTask(dir, { allowNoTests })
   const loaded = await loadEach(new Set(own.map(({ dir }) => dir)), load).catch(async (error: unknown) => {
+    const { whyBroken } = await import('../../formats/harbor-task/find.ts')
     for (const { dir, found } of own) {
       const reason = found ? await whyBroken(dir, { allowNoTests }) : null
       if (reason !== null) throw brokenTask({ dir, reason })

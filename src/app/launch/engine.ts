@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { checkEngineFile, type EngineFile } from '../../formats/engine-yaml.ts'
-import { readDocument } from '../../formats/harbor-job/read-config.ts'
+import { readDocument } from '../../formats/harbor-job/read-document.ts'
 import { type Gpus, gpuMemoryOf, profileFor, refuseMisfit } from '../../formats/model-fit.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { packageRoot } from '../../lib/package-root.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Cluster } from '../../core/cluster.ts'
 import { UserError } from '../../core/errors.ts'
-import { readDocument } from '../../formats/harbor-job/read-config.ts'
+import { readDocument } from '../../formats/harbor-job/read-document.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { type SettingLayer, Settings } from '../../run/launch/settings.ts'
 import { chooseCluster } from './clusters.ts'

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { JobDependency, JobType, LaunchJob } from '../../core/launch.ts'
-import { readDocument } from '../../formats/harbor-job/read-config.ts'
+import { readDocument } from '../../formats/harbor-job/read-document.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { buildSft, type SftRequest } from '../../formats/llamafactory/build-sft.ts'
 import {

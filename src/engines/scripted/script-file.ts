@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
-import { readDocument } from '../../formats/harbor-job/read-config.ts'
+import { readDocument } from '../../formats/harbor-job/read-document.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { parseStrict } from '../../formats/strict-config.ts'
 import { faultSchema } from './fault.ts'

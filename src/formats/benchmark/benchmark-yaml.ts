@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Benchmark, BenchmarkSource } from '../../core/benchmark.ts'
-import { readDocument } from '../harbor-job/read-config.ts'
+import { readDocument } from '../harbor-job/read-document.ts'
 import { parseStrict } from '../strict-config.ts'
 
 const text = z.string().min(1)

@@ -9,11 +9,13 @@ import {
   renderJobConfig,
   renderTrialConfig,
 } from './job-config.ts'
+import { readDocument } from './read-document.ts'
 
 const fixture = (name: string) =>
   readFileSync(new URL(`../../../test/fixtures/harbor-job/${name}`, import.meta.url), 'utf8')
 const template = (name: string) => `\${${name}}`
-const yaml = (text: string) => parseJobConfig(text, { path: 'job.yaml', now: new Date(2026, 10, 15, 1, 2, 3) })
+const yaml = (text: string) =>
+  parseJobConfig(readDocument(text, 'job.yaml'), { path: 'job.yaml', now: new Date(2026, 10, 15, 1, 2, 3) })
 
 describe('reading', () => {
   test('an empty file is a job with every default', () => {
@@ -115,8 +117,8 @@ describe('reading', () => {
   test('broken syntax and unknown endings are refused by name', () => {
     expect(() => yaml('a: [')).toThrow(/^job\.yaml: expected YAML, got: /)
     expect(() => yaml('a: &a [*a]')).toThrow('job.yaml: expected YAML, got: an alias inside of what it stands for')
-    expect(() => parseJobConfig('{', { path: 'job.json' })).toThrow(/^job\.json: expected JSON, got: /)
-    expect(() => parseJobConfig('', { path: 'job.toml' })).toThrow('job.toml: expected a .yaml, .yml or .json file')
+    expect(() => readDocument('{', 'job.json')).toThrow(/^job\.json: expected JSON, got: /)
+    expect(() => readDocument('', 'job.toml')).toThrow('job.toml: expected a .yaml, .yml or .json file')
   })
 })
 
@@ -126,7 +128,9 @@ const withoutLiterals = (text: string) => text.replaceAll(/"(sk-1\*{4}890|fast)"
 describe('writing', () => {
   test("Harbor's own config.json comes out byte by byte as it went in, without its literal variables", () => {
     const text = withoutLiterals(fixture('made-by-harbor/config.json'))
-    expect(renderJobConfig(parseJobConfig(text, { path: 'config.json' }).config, {})).toBe(text)
+    expect(renderJobConfig(parseJobConfig(readDocument(text, 'config.json'), { path: 'config.json' }).config, {})).toBe(
+      text,
+    )
   })
 
   test("Harbor's own trial config comes out byte by byte as it went in, without its literal variables", () => {
@@ -138,24 +142,30 @@ describe('writing', () => {
     const config = defaultJobConfig()
     const text = renderJobConfig({ ...config, environment: { ...config.environment, type: 'local' } }, {})
     expect(JSON.parse(text).environment).toMatchObject({ type: null, import_path: 'ot-agent:local' })
-    expect(parseJobConfig(text, { path: 'config.json' }).config.environment).toMatchObject({
-      type: 'local',
-      importPath: null,
-    })
+    expect(parseJobConfig(readDocument(text, 'config.json'), { path: 'config.json' }).config.environment).toMatchObject(
+      {
+        type: 'local',
+        importPath: null,
+      },
+    )
   })
 
   test('agent_may_modify_system is written only when it is true', () => {
-    const { config } = parseJobConfig('{}', { path: 'config.json' })
+    const { config } = parseJobConfig(readDocument('{}', 'config.json'), { path: 'config.json' })
     expect(renderJobConfig(config)).not.toContain('agent_may_modify_system')
     const other = renderJobConfig({ ...config, verifier: { ...config.verifier, agentMayModifySystem: true } })
-    expect(parseJobConfig(other, { path: 'config.json' }).config.verifier.agentMayModifySystem).toBe(true)
+    expect(
+      parseJobConfig(readDocument(other, 'config.json'), { path: 'config.json' }).config.verifier.agentMayModifySystem,
+    ).toBe(true)
   })
 
   test('reward_precedence is written only when it is not the default', () => {
     const config = defaultJobConfig()
     expect(renderJobConfig(config)).not.toContain('reward_precedence')
     const other = renderJobConfig({ ...config, verifier: { ...config.verifier, rewardPrecedence: 'json' } })
-    expect(parseJobConfig(other, { path: 'config.json' }).config.verifier.rewardPrecedence).toBe('json')
+    expect(
+      parseJobConfig(readDocument(other, 'config.json'), { path: 'config.json' }).config.verifier.rewardPrecedence,
+    ).toBe('json')
   })
 
   test('secrets are gone from the text, and those that cannot come back are named', () => {
@@ -198,7 +208,9 @@ describe('writing', () => {
             retry: { ...base.retry, maxRetries: retries },
             timeoutMultipliers: { ...base.timeoutMultipliers, agent: factor },
           }
-          expect(parseJobConfig(renderJobConfig(config, {}), { path: 'config.json' })).toEqual({ config, warnings: [] })
+          expect(
+            parseJobConfig(readDocument(renderJobConfig(config, {}), 'config.json'), { path: 'config.json' }),
+          ).toEqual({ config, warnings: [] })
         },
       ),
     )

@@ -5,14 +5,13 @@ import { localStamp } from '../../lib/time.ts'
 import { environmentDocument, jobConfigDocument, trialConfigDocument } from './config-render.ts'
 import * as part from './config-schema.ts'
 import { renderPythonJson } from './python-json.ts'
-import { type ConfigWarning, migrate, parseConfig, readDocument } from './read-config.ts'
+import { type ConfigWarning, migrate, parseConfig, readJsonDocument } from './read-config.ts'
 
 export type { ConfigWarning } from './read-config.ts'
 
 export interface JobConfigSource {
-  /** For messages, and for the format when none is given. */
+  /** For messages. */
   readonly path: string
-  readonly format?: 'yaml' | 'json'
   /** When the default job name is taken; default now. */
   readonly now?: Date
 }
@@ -37,14 +36,14 @@ export const jobSchema = z.strictObject({
 })
 
 /**
- * Reads a job config, Harbor's YAML or JSON, with every default filled in. `environment.type` stays null when the file names none:
+ * Parses the document in a job config of Harbor's, with every default filled in. `environment.type` stays null when the file names none:
  * the caller chooses.
  */
 export function parseJobConfig(
-  text: string,
+  document: unknown,
   source: JobConfigSource,
 ): { config: JobConfig; warnings: ConfigWarning[] } {
-  const { value, warnings } = migrate(readDocument(text, source.path, source.format) ?? {})
+  const { value, warnings } = migrate(document ?? {})
   const hint = 'a job config has the keys of Harbor job files; null or leaving a key out means its default'
   const parsed = parseConfig(jobSchema, value, source.path, hint)
   return { config: toJobConfig(parsed.value, source.now ?? new Date()), warnings: [...warnings, ...parsed.warnings] }
@@ -71,9 +70,9 @@ export function setInJobConfig(
     ...jobConfigDocument(config),
     environment: { ...environmentDocument(config.environment), type, import_path },
   }
-  const document = { ...Object(readDocument(renderPythonJson(rendered), source.path, 'json')) }
+  const document = { ...Object(readJsonDocument(renderPythonJson(rendered), source.path)) }
   change(document)
-  return parseJobConfig(JSON.stringify(document), { ...source, format: 'json' })
+  return parseJobConfig(readJsonDocument(JSON.stringify(document), source.path), source)
 }
 
 /** The text of a job's config.json, without secrets. */

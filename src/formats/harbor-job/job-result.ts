@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { EvalStats, JobResult, JobStats } from '../../core/job-stats.ts'
 import { float, floatOrNull, pythonFloat, renderLocal, renderPythonJson } from './python-json.ts'
-import { parseConfig, readDocument } from './read-config.ts'
+import { parseConfig, readJsonDocument } from './read-config.ts'
 import { time, timeOrNull } from './trial-result-schema.ts'
 
 /** The text of a job's result.json, Harbor's keys in Harbor's order. */
@@ -143,5 +143,5 @@ function toStats(raw: z.output<typeof statsSchema>, status: RawCounts, total: nu
 /** Reads a job's result.json, ours or that of any version of Harbor. */
 export function parseJobResult(text: string, path = 'result.json'): JobResult {
   const hint = 'a job result has the keys of a Harbor job result.json'
-  return parseConfig(resultSchema, readDocument(text, path, 'json'), path, hint).value
+  return parseConfig(resultSchema, readJsonDocument(text, path), path, hint).value
 }

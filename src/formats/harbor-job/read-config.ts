@@ -1,7 +1,6 @@
 import type { core, ZodType } from 'zod'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { readJson } from '../../lib/parse-json.ts'
-import { readYaml } from '../../lib/read-yaml.ts'
 
 /** Something in a config that was read, but not as it stands there. */
 export interface ConfigWarning {
@@ -12,25 +11,19 @@ export interface ConfigWarning {
   readonly message: string
 }
 
-/** The document in a config file; `format` is told by the file's name unless given. */
-export function readDocument(text: string, path: string, format = formatOf(path)): unknown {
+/** The document in a JSON file. */
+export function readJsonDocument(text: string, path: string): unknown {
   try {
-    if (format === 'json') return readJson(text)
-    // Harbor reads YAML 1.1, where `no` is false.
-    return readYaml(text, { version: '1.1', prettyErrors: true })
+    return readJson(text)
   } catch (error) {
-    const [problem = ''] = messageOf(error).split('\n')
-    throw new UserError(
-      `${path}: expected ${format === 'json' ? 'JSON' : 'YAML'}, got: ${problem}`,
-      'fix the syntax of the file',
-    )
+    throw badSyntax(path, 'JSON', error)
   }
 }
 
-function formatOf(path: string): 'yaml' | 'json' {
-  if (/\.ya?ml$/i.test(path)) return 'yaml'
-  if (/\.json$/i.test(path)) return 'json'
-  throw new UserError(`${path}: expected a .yaml, .yml or .json file`, 'give the config file one of these endings')
+/** What is told of a config file that cannot be read. */
+export function badSyntax(path: string, format: 'JSON' | 'YAML', error: unknown): UserError {
+  const [problem = ''] = messageOf(error).split('\n')
+  return new UserError(`${path}: expected ${format}, got: ${problem}`, 'fix the syntax of the file')
 }
 
 /** Parses `input` by a strict schema; keys the schema does not know become warnings, anything else wrong is a UserError. */

@@ -12,7 +12,7 @@ import {
 } from '../../core/trial.ts'
 import { boundaryOf } from './blame.ts'
 import { parseTrialConfigDocument } from './job-config.ts'
-import { parseConfig, readDocument } from './read-config.ts'
+import { parseConfig, readJsonDocument } from './read-config.ts'
 import {
   type RawAgentResult,
   type RawException,
@@ -28,7 +28,7 @@ import {
  */
 export function parseTrialResult(text: string, path = 'result.json'): TrialRecord {
   const hint = 'a trial result has the keys of a Harbor trial result.json'
-  const raw = parseConfig(trialResultSchema, readDocument(text, path, 'json'), path, hint).value
+  const raw = parseConfig(trialResultSchema, readJsonDocument(text, path), path, hint).value
   const spans = {
     environmentSetup: raw.environment_setup,
     agentSetup: raw.agent_setup,

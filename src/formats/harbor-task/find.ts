@@ -1,12 +1,9 @@
-import { statSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { environmentDir, instructionFile, taskFileName, testsDir } from '../../core/task-paths.ts'
-import { isMissing } from '../../lib/files.ts'
-import { compareBytes } from '../../lib/tree.ts'
+import { expectDir, hasTaskFile, namesOfTasks, noTasks } from './list.ts'
 import { parseToml } from './parse.ts'
-import { kindInTask, orUserError, readTaskText } from './read.ts'
+import { kindInTask, readTaskText } from './read.ts'
 
 export interface FoundTasks {
   /** Directories that look like tasks, in the order of their names. Empty only when something is broken. */
@@ -29,37 +26,10 @@ export async function findTasks(path: string, options: FindTasksOptions = {}): P
   return found
 }
 
-/** Looked for at once: where a disk is far away, each look takes as long as the way there and back. */
-const looksAtOnce = 64
-
-/** The same directories, sound or not: of each it is only seen that it has a task.toml. For those who need few tasks of many. */
-export async function listTaskDirs(path: string): Promise<readonly string[]> {
-  const dir = await expectDir(path)
-  if (await hasTaskFile(dir)) return [dir]
-  const names = await namesOfTasks(dir)
-  const found: string[] = []
-  for (let at = 0; at < names.length; at += looksAtOnce) {
-    const some = names.slice(at, at + looksAtOnce).map((name) => join(dir, name))
-    // What cannot be looked at is broken; those that need it are told why.
-    const are = await Promise.all(some.map((task) => hasTaskFile(task).catch(() => true)))
-    found.push(...some.filter((_, i) => are[i]))
-  }
-  if (found.length === 0) throw noTasks(path)
-  return found
-}
-
 /** Why a directory with a task.toml is no task, or null when it is one. */
 export async function whyBroken(dir: string, options: FindTasksOptions = {}): Promise<string | null> {
   const verdict = await judge(dir, options)
   return verdict === 'task' ? null : verdict === 'something else' ? `no ${taskFileName}` : verdict.broken
-}
-
-async function expectDir(path: string): Promise<string> {
-  const dir = resolve(path)
-  const kind = await kindInTask('/', dir)
-  if (kind === 'dir') return dir
-  const found = kind === null ? 'nothing there' : 'a file'
-  throw new UserError(`${path}: expected a task or a folder of tasks, found ${found}`, 'check the path')
 }
 
 async function sortOut(dir: string, options: FindTasksOptions): Promise<FoundTasks> {
@@ -83,11 +53,6 @@ export async function* walkTasks(
     if (verdict === 'task') yield { dir: task, broken: null }
     else if (verdict !== 'something else') yield { dir: task, broken: verdict.broken }
   }
-}
-
-async function namesOfTasks(dir: string): Promise<readonly string[]> {
-  const names = await orUserError(dir, () => readdir(dir))
-  return names.filter((name) => !isHalfMade(name)).sort(compareBytes)
 }
 
 async function judge(dir: string, options: FindTasksOptions): Promise<'task' | 'something else' | { broken: string }> {
@@ -130,28 +95,4 @@ async function peek(dir: string): Promise<{ hasSteps: boolean; hasImage: boolean
 function keyIn(table: unknown, key: string): unknown {
   const isHere = typeof table === 'object' && table !== null && Object.hasOwn(table, key)
   return isHere ? (table as Record<string, unknown>)[key] : undefined
-}
-
-/** Whether a directory has the file that makes it a task. */
-export async function hasTaskFile(dir: string): Promise<boolean> {
-  return orUserError(dir, async () => {
-    try {
-      return statSync(join(dir, taskFileName), { throwIfNoEntry: false }) !== undefined
-    } catch (error) {
-      if (isMissing(error)) return false
-      throw error
-    }
-  })
-}
-
-/** What an interrupted writer of ours left. */
-function isHalfMade(name: string): boolean {
-  return name.startsWith('.') && name.endsWith('.tmp')
-}
-
-function noTasks(path: string): UserError {
-  return new UserError(
-    `${path}: expected a ${taskFileName} here or in an immediate subdirectory, found none`,
-    'a task has task.toml, instruction.md, environment/ and tests/test.sh; deeper folders are not searched',
-  )
 }

@@ -1,6 +1,6 @@
 import { parse, TomlError } from 'smol-toml'
 import { UserError } from '../../core/errors.ts'
-import { isTooDeep } from '../../lib/read-yaml.ts'
+import { isTooDeep } from '../../lib/parse-json.ts'
 import type { TaskSettings } from './environment.ts'
 import { toSettings } from './from-toml.ts'
 import { refuseIn, refuseIssue, taskTomlSchema } from './schema.ts'

@@ -1,6 +1,6 @@
 import { UserError } from '../../../core/errors.ts'
 import { digestTask } from '../../../formats/harbor-task/digests.ts'
-import { hasTaskFile } from '../../../formats/harbor-task/find.ts'
+import { hasTaskFile } from '../../../formats/harbor-task/list.ts'
 import { readFinishedTrial } from '../../../store/harbor-layout.ts'
 import { type LibraryJobs, NotHere } from '../library-job.ts'
 import type { OpenTrials } from '../open-trials.ts'
