@@ -1,4 +1,4 @@
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { messageOf, UserError } from '../core/errors.ts'
 import type { TaskDraft } from '../core/row.ts'
@@ -7,7 +7,7 @@ import { draftFiles, safeTaskName, writeDraftFiles } from '../formats/harbor-tas
 import { loadTask } from '../formats/harbor-task/load.ts'
 import { canonicalJson } from '../lib/digest-json.ts'
 import { draftOf, removeDraft } from '../lib/drafts.ts'
-import { codeOf, namesIn, readTextIfExists, writeAtomic } from '../lib/files.ts'
+import { codeOf, isMissing, namesIn, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { openJsonLines, readJsonLines } from '../lib/jsonl.ts'
 import { readJson } from '../lib/parse-json.ts'
 import { acquireOwner } from './job-owner.ts'
@@ -80,15 +80,16 @@ export async function openTaskSet(path: string, identity: SetIdentity, overwrite
   await refuseOtherFolder(dir)
   await mkdir(workDir, { recursive: true })
   const releaseOwner = await acquireOwner(workDir)
+  const scratchDir = draftOf(join(workDir, 'scratch'))
   try {
-    if (overwrite) await empty(dir)
-    await checkIdentity(dir, identity)
     await rm(join(workDir, 'staging'), { recursive: true, force: true })
-    const scratchDir = draftOf(join(workDir, 'scratch'))
     await mkdir(scratchDir, { recursive: true })
+    if (overwrite) await empty(dir, scratchDir)
+    await checkIdentity(dir, identity, scratchDir)
     await mkdir(tasksDir, { recursive: true })
     return await openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner })
   } catch (error) {
+    await removeDraft(scratchDir)
     await releaseOwner()
     throw error
   }
@@ -114,7 +115,7 @@ async function openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner }: P
   let finished = 0
   return {
     ...{ dir, tasksDir, workDir, scratchDir, done, begun },
-    stage: (draft) => stageIn(places, tasksDir, draft),
+    stage: (draft) => stageIn(places, draft, (name) => join(tasksDir, name), scratchDir),
     begin: (key, tasks) => {
       journal.append({ key, begun: tasks })
       return journal.flush()
@@ -127,7 +128,7 @@ async function openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner }: P
     reject: (reject) => rejects.append(reject),
     removeUnfinished: async (kept) => {
       const left = [...begun.values()].flat().filter((name) => !kept.has(name.toLowerCase()))
-      for (const name of left) await rm(join(tasksDir, name), { recursive: true, force: true })
+      for (const name of left) await removeAtOnce(join(tasksDir, name), scratchDir)
     },
     close: async (summary) => {
       try {
@@ -158,7 +159,12 @@ function makePlaces(staging: string) {
   }
 }
 
-async function stageIn(places: ReturnType<typeof makePlaces>, tasksDir: string, draft: TaskDraft): Promise<StagedTask> {
+async function stageIn(
+  places: ReturnType<typeof makePlaces>,
+  draft: TaskDraft,
+  targetOf: (name: string) => string,
+  scratchDir: string,
+): Promise<StagedTask> {
   const files = draftFiles(draft)
   const name = safeTaskName(draft.name)
   const dir = places.take(name)
@@ -168,12 +174,13 @@ async function stageIn(places: ReturnType<typeof makePlaces>, tasksDir: string, 
     dir,
     load: () => loadTask(dir, { allowNoTests: true }),
     place: async () => {
-      const target = join(tasksDir, name)
+      const target = targetOf(name)
       try {
         await rename(dir, target)
-      } catch {
+      } catch (error) {
+        if (!['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error
         // Left by a run that died before it wrote down that the row was finished.
-        await rm(target, { recursive: true, force: true })
+        await removeAtOnce(target, scratchDir)
         await rename(dir, target)
       }
       places.free(dir)
@@ -183,6 +190,17 @@ async function stageIn(places: ReturnType<typeof makePlaces>, tasksDir: string, 
       places.free(dir)
     },
   }
+}
+
+/** Removes a directory so that nobody ever finds it without some of its files, also after a kill: such a task would pass for a whole one. */
+async function removeAtOnce(dir: string, scratchDir: string): Promise<void> {
+  const aside = await mkdtemp(join(scratchDir, 'removed-'))
+  try {
+    await rename(dir, join(aside, 'dir'))
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+  await rm(aside, { recursive: true, force: true })
 }
 
 async function readJournal(path: string, there: ReadonlySet<string>): Promise<Pick<TaskSet, 'done' | 'begun'>> {
@@ -227,12 +245,12 @@ async function refuseOtherFolder(dir: string): Promise<void> {
   )
 }
 
-async function empty(dir: string): Promise<void> {
-  for (const name of [...shown, '.work/rows.jsonl', '.work/staging'])
-    await rm(join(dir, name), { recursive: true, force: true })
+async function empty(dir: string, scratchDir: string): Promise<void> {
+  await removeAtOnce(join(dir, 'tasks'), scratchDir)
+  for (const name of [...shown, '.work/rows.jsonl']) await rm(join(dir, name), { recursive: true, force: true })
 }
 
-async function checkIdentity(dir: string, identity: SetIdentity): Promise<void> {
+async function checkIdentity(dir: string, identity: SetIdentity, scratchDir: string): Promise<void> {
   const path = join(dir, identityFile)
   const text = await readTextIfExists(path)
   if (text === null) return writeIdentity(path, identity)
@@ -242,7 +260,7 @@ async function checkIdentity(dir: string, identity: SetIdentity): Promise<void> 
   )
   if (changed === undefined) return
   if (await hasNothing(dir)) {
-    await empty(dir)
+    await empty(dir, scratchDir)
     return writeIdentity(path, identity)
   }
   throw new UserError(
