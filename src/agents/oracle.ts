@@ -6,7 +6,7 @@ import { resolveEnv } from '../core/env-template.ts'
 import { BoundaryError } from '../core/errors.ts'
 import { definePlugin } from '../core/plugin.ts'
 import { sandboxPaths, solutionDir, solveScript } from '../core/task-paths.ts'
-import { stat } from '../lib/disk.ts'
+import { statOrNull } from '../lib/disk.ts'
 
 const script = `${sandboxPaths.solution}/${solveScript('linux')}`
 
@@ -51,7 +51,7 @@ async function runSolution(at: AgentAt, hostEnv: HostEnv): Promise<AgentExit> {
 async function findSolution(at: AgentAt): Promise<{ dir: string; executable: boolean }> {
   const dir = solutionDir(at.step?.dir ?? at.task.dir)
   const path = join(dir, solveScript('linux'))
-  const found = await stat(path).catch(() => null)
+  const found = await statOrNull(path).catch(() => null)
   if (found?.isFile()) return { dir, executable: (found.mode & 0o111) === 0o111 }
   throw new BoundaryError('task', `task ${at.task.name} has no solution: ${path} is not there`)
 }

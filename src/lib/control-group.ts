@@ -174,6 +174,7 @@ function counterIn(path: string, name: string): number {
 }
 
 function killAndRemove(dir: string): boolean {
+  if (tryRmdir(dir)) return true
   for (const name of subgroups(dir)) killAndRemove(join(dir, name))
   killMembers(dir)
   return tryRmdir(dir)

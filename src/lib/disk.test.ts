@@ -2,7 +2,19 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { makeTempDir } from '../../test/make-task.ts'
-import { copyFile, isNear, list, lstatOrNull, mkdir, remove, rename, smallBytes, stat, writeText } from './disk.ts'
+import {
+  copyFile,
+  isNear,
+  list,
+  lstatOrNull,
+  mkdir,
+  remove,
+  rename,
+  smallBytes,
+  stat,
+  statOrNull,
+  writeText,
+} from './disk.ts'
 
 describe('small files of a disk', () => {
   test('a path that is not there yet is as near as the directory above it', async () => {
@@ -17,6 +29,15 @@ describe('small files of a disk', () => {
     expect((await list('/proc/self')).map(({ name }) => name)).toContain('stat')
     await expect(mkdir('/proc/new')).rejects.toThrow()
     await remove('/proc/no-such-entry')
+  })
+
+  test('what is missing is null, here and elsewhere, and what may not be asked about is an error', async () => {
+    const dir = await makeTempDir()
+    writeFileSync(join(dir, 'file'), '')
+    for (const missing of [join(dir, 'none'), join(dir, 'file/below'), '/proc/no-such-entry'])
+      expect(await statOrNull(missing)).toBeNull()
+    for (const there of [dir, '/proc/self']) expect((await statOrNull(there))?.isDirectory()).toBe(true)
+    await expect(statOrNull(join(dir, 'x'.repeat(300)))).rejects.toThrow('ENAMETOOLONG')
   })
 
   test('text is added to a file, or takes its place', async () => {

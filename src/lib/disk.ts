@@ -4,6 +4,7 @@ import * as promises from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { isMissing } from './exhaustion.ts'
 
 type Soon<T> = T | Promise<T>
 
@@ -130,7 +131,18 @@ export async function statfs(dir: string): Promise<fs.StatsFs> {
   return isNear(`${dir}/.`) ? fs.statfsSync(dir) : promises.statfs(dir)
 }
 
-/** Null where nothing is: most often that is what a caller wants to know. */
+/** Null where nothing is: most often that is what a caller wants to know, and an error with its stack would cost ten times as much. */
+export async function statOrNull(path: string): Promise<Stats | null> {
+  try {
+    return isNear(path) ? (fs.statSync(path, { throwIfNoEntry: false }) ?? null) : await promises.stat(path)
+  } catch (error) {
+    // Node.js itself passes over ENOENT only, and not over a file in the place of a directory.
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+/** The same for a link itself; null, too, for what may not be looked at. */
 export async function lstatOrNull(path: string): Promise<Stats | null> {
   if (isNear(path)) return fs.lstatSync(path, { throwIfNoEntry: false }) ?? null
   return promises.lstat(path).catch(() => null)

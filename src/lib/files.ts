@@ -2,7 +2,7 @@ import { closeSync, fsync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { isNear, smallBytes, stat } from './disk.ts'
+import { isNear, smallBytes, statOrNull } from './disk.ts'
 import { draftBeside, removeDraft, renameDraft } from './drafts.ts'
 import { isMissing } from './exhaustion.ts'
 
@@ -81,13 +81,7 @@ export async function readTextIfExists(path: string): Promise<string | null> {
 }
 
 export async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw error
-  }
+  return (await statOrNull(path)) !== null
 }
 
 /** What is in a directory; nothing where there is none. */
@@ -102,13 +96,9 @@ export async function namesIn(dir: string): Promise<readonly string[]> {
 
 /** What is at a path, links followed: `other` is a device, a pipe or a socket. */
 export async function kindAt(path: string): Promise<'none' | 'file' | 'dir' | 'other'> {
-  try {
-    const there = await stat(path)
-    return there.isFile() ? 'file' : there.isDirectory() ? 'dir' : 'other'
-  } catch (error) {
-    if (isMissing(error)) return 'none'
-    throw error
-  }
+  const there = await statOrNull(path)
+  if (there === null) return 'none'
+  return there.isFile() ? 'file' : there.isDirectory() ? 'dir' : 'other'
 }
 
 /** A path for a person to copy: from the working directory if it lies below, else whole. */

@@ -1,8 +1,8 @@
 /** Now, in UTC with microseconds: `2026-11-15T00:00:55.187153Z`. */
 export function utcNow(): string {
-  const micros = BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000))
-  const iso = new Date(Number(micros / 1000n)).toISOString()
-  return `${iso.slice(0, -1)}${String(micros % 1000n).padStart(3, '0')}Z`
+  const micros = Math.round((performance.timeOrigin + performance.now()) * 1000)
+  const iso = new Date(Math.floor(micros / 1000)).toISOString()
+  return `${iso.slice(0, -1)}${String(micros % 1000).padStart(3, '0')}Z`
 }
 
 /** A UTC time written as a local time without a zone, the way Python's `datetime.now()` prints. */

@@ -9,7 +9,7 @@ import { type SandboxLease, storageLimit } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import { sandboxPaths, testScript, testsDir } from '../../core/task-paths.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
-import { blockingDisk, isNear, patientDisk, remove, rename, stat } from '../../lib/disk.ts'
+import { blockingDisk, isNear, patientDisk, remove, rename, statOrNull } from '../../lib/disk.ts'
 import { codeOf, exists, isMissing } from '../../lib/files.ts'
 import { isDiskFull } from '../exhausted.ts'
 import { atBoundary, bestEffort, isGone, sandboxGone } from './boundary.ts'
@@ -140,7 +140,7 @@ async function uploadTests(
   signal: AbortSignal,
 ): Promise<void> {
   const dirs = testsDirsOf(context.task, round)
-  const scripts = await Promise.all(dirs.map((dir) => stat(join(dir, testScript('linux'))).catch(() => null)))
+  const scripts = await Promise.all(dirs.map((dir) => statOrNull(join(dir, testScript('linux'))).catch(() => null)))
   const winner = scripts.findLast((found) => found !== null)
   if (!winner) return
   for (const dir of dirs) if (await exists(dir)) await lease.uploadDir(dir, sandboxPaths.tests)
