@@ -3,7 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import ts from 'typescript'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { type CommandFile, type MakeCommand, runCommand } from '../src/app/flags/command.ts'
 import { commands, type Group } from '../src/cli/commands.ts'
+import { UserError } from '../src/core/errors.ts'
 
 /** These tests look at the built program, as a user starts it. */
 beforeAll(() => {
@@ -52,9 +54,21 @@ describe('every command', () => {
     expect(stdout).toContain(`Usage: ot-agent ${path}`)
   })
 
+  // In this process: what is thrown here is printed in the same two lines for every command.
   test.each(paths(commands))('ot-agent %s --no-such-option is refused in two lines', async (path) => {
     const words = path.split(' ')
-    expectTwoLines(otAgent(...words, ...(await requiredOptions(words)), '--no-such-option'), '--no-such-option')
+    const { default: make } = await loadCommand(words)
+    const refused = await runCommand(make, words, [...requiredOptions(make), '--no-such-option']).catch(
+      (error: unknown) => error,
+    )
+    if (!(refused instanceof UserError)) throw new Error(`expected an error of the user, got ${refused}`)
+    expect(refused.exitCode).toBe(2)
+    expect(refused.message).toMatch(/^.*--no-such-option.*$/)
+    expect(refused.hint).toMatch(/^.+$/)
+  })
+
+  test('what a command refuses is printed in two lines', () => {
+    expectTwoLines(otAgent('jobs', 'list', '--no-such-option'), '--no-such-option')
   })
 })
 
@@ -110,14 +124,19 @@ function paths(group: Group, before: readonly string[] = []): string[] {
   )
 }
 
-/** A command that lacks an option it must have complains about that first. */
-async function requiredOptions(words: readonly string[], group: Group = commands): Promise<string[]> {
+async function loadCommand(words: readonly string[], group: Group = commands): Promise<CommandFile> {
   const [name = '', ...rest] = words
   const entry = group[name]
-  if (!entry) return []
-  if ('group' in entry) return requiredOptions(rest, entry.group)
-  const { options } = (await entry.load()).default()
-  return options.flatMap(({ mandatory, long, argChoices }) => (mandatory ? [long ?? '', argChoices?.[0] ?? 'x'] : []))
+  if (entry && 'group' in entry && rest.length > 0) return loadCommand(rest, entry.group)
+  if (!entry || !('load' in entry)) throw new Error(`there is no command ${words.join(' ')}`)
+  return entry.load()
+}
+
+/** A command that lacks an option it must have complains about that first. */
+function requiredOptions(make: MakeCommand): string[] {
+  return make().options.flatMap(({ mandatory, long, argChoices }) =>
+    mandatory ? [long ?? '', argChoices?.[0] ?? 'x'] : [],
+  )
 }
 
 /** Every built file that loads together with `entry`: its static imports, theirs, and so on. */

@@ -29,7 +29,7 @@ withSandboxes('ot-agent generate', () => {
       timeout: 600_000,
     }, async () => {
       const out = join(scratch, 'generated', name)
-      const words = [join('data', name, 'generate.ts'), '--output-dir', out, '--limit', '2', ...offlineWords(name)]
+      const words = [join('data', name, 'generate.ts'), '--output-dir', out, '--limit', '1', ...offlineWords(name)]
       const { status, stdout, stderr } = await generate(...words)
       expect(status, stderr).toBe(0)
       const { tasks, source } = JSON.parse(stdout)
@@ -183,10 +183,12 @@ test.concurrent('a killed run resumes, and makes no row twice', { timeout: 120_0
     `make: async ({ id }, { workDir }) => {
       mkdirSync(workDir, { recursive: true })
       appendFileSync(workDir + '/made', id + '\\n')
-      await new Promise((done) => setTimeout(done, 20))
+      const isLater = Number(id.slice(1)) >= 20
+      do await new Promise((done) => setTimeout(done, 20))
+      while (isLater && !existsSync('${join(scratch, 'go-on')}'))
       return { instruction: 'Do ' + id, files: { 'tests/test.sh': { data: 'echo 0' } } }
     }`,
-    "import { appendFileSync, mkdirSync } from 'node:fs'\n",
+    "import { appendFileSync, existsSync, mkdirSync } from 'node:fs'\n",
     60,
   )
   const out = join(scratch, 'killed')
@@ -198,6 +200,7 @@ test.concurrent('a killed run resumes, and makes no row twice', { timeout: 120_0
   await once(first, 'exit')
   const before = placed()
   expect(before).toBeLessThan(60)
+  writeFileSync(join(scratch, 'go-on'), '')
   const { status, stdout, stderr } = await run(...words)
   expect(status, stderr).toBe(0)
   const { metadata } = JSON.parse(stdout).tasks

@@ -290,16 +290,16 @@ describe('serve with vllm_server', () => {
     }
   })
 
-  /** Passes on what comes to a port; the first one ends after it passed something on. */
+  /** Passes on what comes to a port; the first one ends when it is told to, by a file. */
   const forwarder = `
     const { connect, createServer } = require('node:net')
     const { existsSync, writeFileSync } = require('node:fs')
     const [from, to, mark] = process.argv.slice(-3)
     const isFirst = !existsSync(mark)
     writeFileSync(mark, String(process.pid))
+    if (isFirst) setInterval(() => existsSync(mark + '.end') && process.exit(9), 20)
     createServer((socket) => {
       socket.pipe(connect(Number(to), '127.0.0.1')).pipe(socket)
-      if (isFirst) setTimeout(() => process.exit(9), 1500)
     }).listen(Number(from), '127.0.0.1')
   `
 
@@ -318,6 +318,7 @@ describe('serve with vllm_server', () => {
     expect(url).toBe(`http://127.0.0.1:${outside}`)
     const first = readFileSync(mark, 'utf8')
     expect((await fetch(`${url}/v1/models`)).status).toBe(401)
+    writeFileSync(`${mark}.end`, '')
     await says(/the tunnel ended \(.*exit code 9\); it is opened again/)
     const answers = () =>
       fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } }).then(

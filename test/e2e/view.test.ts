@@ -47,8 +47,11 @@ test('view prints its address, a second view of the same paths finds it, and Ctr
   expect(readdirSync(notes)).toEqual([])
 })
 
-/** What the desktop's opener is given by a viewer on a terminal, or null when it is not asked within the time a start takes. */
-async function openedBy(env: Readonly<Record<string, string>>): Promise<{ opened: string | null; shown: string }> {
+/** What the desktop's opener is given by a viewer on a terminal, or null when it is not asked in that time. */
+async function openedBy(
+  env: Readonly<Record<string, string>>,
+  sec = 1,
+): Promise<{ opened: string | null; shown: string }> {
   const dir = await tempDir()
   const [jobs, bin, seen] = [join(dir, 'jobs'), join(dir, 'bin'), join(dir, 'seen')]
   mkdirSync(jobs)
@@ -68,14 +71,14 @@ async function openedBy(env: Readonly<Record<string, string>>): Promise<{ opened
     shown += chunk
   })
   while (!shown.includes('\n')) await sleep(20)
-  for (let i = 0; i < 50 && !existsSync(seen); i++) await sleep(20)
+  for (let i = 0; i < sec * 50 && !existsSync(seen); i++) await sleep(20)
   pty.kill('SIGINT')
   await ended
   return { opened: existsSync(seen) ? readFileSync(seen, 'utf8') : null, shown }
 }
 
 test('the address is opened where there is a desktop, and not for a session over the network', async () => {
-  const desktop = await openedBy({ DISPLAY: ':0' })
+  const desktop = await openedBy({ DISPLAY: ':0' }, 50)
   expect(desktop.opened).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/)
   expect(desktop.shown).toContain(desktop.opened)
   expect((await openedBy({ DISPLAY: ':0', SSH_CONNECTION: '127.0.0.1 1 127.0.0.1 22' })).opened).toBeNull()

@@ -33,7 +33,9 @@ const port = 8123
 const answer =
   `socket(S,2,1,6);bind(S,pack("Sna4x8",2,${port},"\\0\\0\\0\\0"))||die;listen(S,5);` +
   'while(accept(C,S)){syswrite C,"a neighbour\\n";close C}'
-const listen = (box: SandboxLease) => sh(box, `setsid perl -e '${answer}' > /dev/null 2>&1 & sleep 0.3; echo up`)
+const isUp = `(: < /dev/tcp/127.0.0.1/${port}) 2>/dev/null`
+const listen = (box: SandboxLease) =>
+  sh(box, `setsid perl -e '${answer}' > /dev/null 2>&1 & until ${isUp}; do sleep 0.05; done; echo up`)
 /** What answers at each of these addresses. */
 const reach = (addresses: readonly string[]) =>
   `${addresses.map((at) => `timeout 2 bash -c "cat < /dev/tcp/${at}/${port}" 2>/dev/null &`).join('\n')}\nwait`

@@ -34,7 +34,8 @@ function start(path: string, link = 0) {
   return { child, ended, said: () => readFileSync(log, 'utf8') }
 }
 
-test('work that ended well is marked done, and is not done again', async () => {
+// Most of them wait, for looks that a launch takes every few seconds: all at once, they take as long as the longest.
+test.concurrent('work that ended well is marked done, and is not done again', async () => {
   const { path, marks, dir } = script([
     'bash',
     '-c',
@@ -49,28 +50,29 @@ test('work that ended well is marked done, and is not done again', async () => {
   expect(existsSync(dir)).toBe(true)
 }, 60_000)
 
-test('work that fails leaves its code, and which of its tries it was', async () => {
+test.concurrent('work that fails leaves its code, and which of its tries it was', async () => {
   const { path, marks } = script(['bash', '-c', 'exit 7'], 2)
   expect(await start(path, 1).ended).toBe(7)
   expect(readFileSync(join(marks, 'unit.end'), 'utf8')).toBe('7 1/2 failed\n')
 }, 60_000)
 
-test('the signal before the time limit is passed on, and the end says that it can go on', async () => {
-  const { path, marks } = script(['bash', '-c', 'trap "exit 130" TERM; while :; do sleep 0.1; done'])
+test.concurrent('the signal before the time limit is passed on, and the end says that it can go on', async () => {
+  const ready = join(mkdtempSync(join(tmpdir(), 'ot-frame-')), 'ready')
+  const work = `trap "exit 130" TERM; touch ${ready}; while :; do sleep 0.1; done`
+  const { path, marks } = script(['bash', '-c', work])
   const { child, ended } = start(path)
-  await until('the claim', () => existsSync(join(marks, 'unit.claim')))
-  await new Promise((resolve) => setTimeout(resolve, 1000))
+  await until('the work', () => existsSync(ready))
   child.kill('SIGUSR1')
   expect(await ended).toBe(130)
   expect(readdirSync(marks)).toEqual(['unit.end'])
   expect(readFileSync(join(marks, 'unit.end'), 'utf8')).toBe('130 0/0 time-limit\n')
 }, 60_000)
 
-test('a newer run takes over from one that is cut off: the old one stops, says nothing, and only one is done', async () => {
+test.concurrent('a newer run takes over from one that is cut off: the old one stops, says nothing, and only one is done', async () => {
   const log = join(mkdtempSync(join(tmpdir(), 'ot-frame-')), 'log')
-  const { path, marks } = script(['bash', '-c', `sleep 40 && echo done by $PPID >> ${log}`])
+  const { path, marks } = script(['bash', '-c', `mkdir ${log}.old && sleep 60; echo done by $PPID >> ${log}`])
   const old = start(path)
-  await until('the claim', () => existsSync(join(marks, 'unit.claim')))
+  await until('the work', () => existsSync(`${log}.old`))
   const before = readFileSync(join(marks, 'unit.claim'), 'utf8')
   const next = start(path)
   await until('another claim', () => readFileSync(join(marks, 'unit.claim'), 'utf8') !== before)
@@ -81,7 +83,7 @@ test('a newer run takes over from one that is cut off: the old one stops, says n
   expect(readFileSync(log, 'utf8').trim().split('\n')).toHaveLength(1)
 }, 240_000)
 
-test.each([
+test.concurrent.each([
   ['ends well', 0],
   ['fails', 7],
 ])(
@@ -106,7 +108,7 @@ test.each([
   240_000,
 )
 
-test('a server that is told to stop before its time is up goes on in its restart', async () => {
+test.concurrent('a server that is told to stop before its time is up goes on in its restart', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
   const at = {
     ...{ cluster: parseClusterYaml(facts, 'loop.yaml'), launchId: 'one', experimentsDir: dir, cwd: dir, name: 'it' },
@@ -128,7 +130,7 @@ test('a server that is told to stop before its time is up goes on in its restart
   expect(readFileSync(join(dir, 'launches/one/marks/server.end'), 'utf8')).toBe('75 0/1 time-limit\n')
 }, 60_000)
 
-test.each(['KEY=planted also-planted', 'KEY=(planted', 'echo planted; false'])(
+test.concurrent.each(['KEY=planted also-planted', 'KEY=(planted', 'echo planted; false'])(
   'a file of keys with the line %s stops the job, and nothing of it is shown',
   async (line) => {
     const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
@@ -146,7 +148,7 @@ test.each(['KEY=planted also-planted', 'KEY=(planted', 'echo planted; false'])(
   60_000,
 )
 
-test('who waits for a server counts its looks from when it has begun, and gives up when it was taken from the queue', async () => {
+test.concurrent('who waits for a server counts its looks from when it has begun, and gives up when it was taken from the queue', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
   writeFileSync(join(dir, 'squeue'), `#!/bin/bash\ncat ${dir}/queue\n`, { mode: 0o755 })
   const server = { job: 'server', jobName: 'it_server', endpointFile: join(dir, 'none'), attempts: 1, delaySec: 1 }
@@ -168,7 +170,7 @@ test('who waits for a server counts its looks from when it has begun, and gives 
   expect(begun.said()).toContain('the model does not answer after 1 looks')
 }, 60_000)
 
-test('a server ends when all it serves is done, and when one of them has failed for good', async () => {
+test.concurrent('a server ends when all it serves is done, and when one of them has failed for good', async () => {
   for (const [mark, text] of [
     ['user.done', ''],
     ['user.end', '1 2/2 failed\n'],

@@ -57,10 +57,10 @@ describe('recipes offline', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3
         ...offline,
         'nl2bash.args.source': 'fixture',
         'code-contests.args.source': 'fixture',
-        'composer.args.count': 4,
+        'composer.args.count': 2,
       },
       '--limit',
-      '4',
+      '2',
     )
     expect(made.sinks[0]?.counts.train).toBeGreaterThan(3)
     expect(made.sinks[0]?.files).toEqual(expect.arrayContaining(['README.md', 'skyrl/train-00000-of-00001.parquet']))
@@ -80,7 +80,7 @@ describe('recipes offline', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3
           'allocate.target': 8,
         },
         '--limit',
-        '3',
+        '2',
       )
       expect(given(made, 'rollout')).toBe(8)
       expect(made.sinks[0]?.counts.train).toBeGreaterThan(2)
@@ -113,7 +113,7 @@ describe('recipes offline', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3
           'ladder.sizes': [1, 2],
         },
         '--limit',
-        '2',
+        '1',
       )
       for (const id of ['swesmith', 'issue-tasks', 'superuser', 'tezos', 'tezos-forms'])
         expect(given(made, id)).toBeGreaterThan(0)
@@ -124,12 +124,12 @@ describe('recipes offline', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3
   )
 
   test('another last filter runs no rollout again, another source only its own branch', minutes(15), () => {
-    const first = run('demo', 'cache', { 'rollout.concurrency': 2 }, '--limit', '2')
+    const first = run('demo', 'cache', { 'rollout.concurrency': 2 }, '--limit', '1')
     expect(first.cached).toEqual([])
-    const filtered = run('demo', 'cache', { 'turns.least': 4 }, '--limit', '2')
+    const filtered = run('demo', 'cache', { 'turns.least': 4 }, '--limit', '1')
     expect(filtered.cached).toEqual(expect.arrayContaining(['verified', 'length', 'rollout']))
     expect(filtered.cached).not.toContain('turns')
-    const sourced = run('demo', 'cache', { 'composer.args.first': 50 }, '--limit', '2')
+    const sourced = run('demo', 'cache', { 'composer.args.first': 50 }, '--limit', '1')
     expect(sourced.cached).toEqual(['nl2bash', 'puzzles'])
   })
 
@@ -139,8 +139,9 @@ describe('recipes offline', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3
     async () => {
       const dir = join(scratch, 'lineage')
       run('demo', 'lineage', {
-        'allocate.perTask': 8,
+        'allocate.perTask': 14,
         'rollout.concurrency': 3,
+        'nl2bash.args.limit': 6,
         'composer.args.count': 1,
         'puzzles.args.count': 1,
       })
