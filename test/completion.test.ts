@@ -59,12 +59,14 @@ test.each(cases)('zsh: %s', needs('zsh'), (line, offered, not) => {
   const keep =
     'compadd() { builtin compadd "$@"; local -a all; builtin compadd -O all "$@"; print -rl -- $all >> $OFFERED }'
   writeFileSync(list, '')
-  writeFileSync(setup, `autoload -Uz compinit; compinit -u -D; . ${fileOf('zsh')}; ${keep}; print ready\n`)
+  // Another key after Tab is obeyed when Tab has been: so it is known when everything was offered.
+  const mark = "told-all() { print -r -- '=all=' >> $OFFERED }; zle -N told-all; bindkey '^T' told-all"
+  writeFileSync(setup, `autoload -Uz compinit; compinit -u -D; . ${fileOf('zsh')}; ${keep}; ${mark}; print ready\n`)
   const drive = [
     'zmodload zsh/zpty',
     'zpty shell zsh -f -i',
-    'zpty -w shell ". $1"; zpty -r -m shell seen "*ready*"; sleep 0.3',
-    `zpty -w -n shell "$2"$'\t'; sleep 1.5`,
+    'zpty -w shell ". $1"; zpty -r -m shell seen "*ready*"',
+    `zpty -w -n shell "$2"$'\t\x14'; until [[ "$(<$OFFERED)" == *=all=* ]]; do sleep 0.05; done`,
     'zpty -d shell',
   ].join('\n')
   const env = { ...process.env, HOME: dir, OFFERED: list, TERM: 'xterm' }

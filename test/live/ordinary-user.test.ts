@@ -21,7 +21,7 @@ describe('the sandbox contract holds for an ordinary user', () => {
   test.skipIf(!isRoot || missingPrograms().length > 0)(
     'in local (needs root to become one, and bubblewrap)',
     () => holds('test/contracts/local.test.ts'),
-    300_000,
+    900_000,
   )
 
   test.skipIf(!isRoot || missingPrograms().length > 0 || !existsSync(driverDir))(
@@ -32,13 +32,13 @@ describe('the sandbox contract holds for an ordinary user', () => {
         laws: 'system|changed program|shared|/dev/shm|many layers',
         least: 7,
       }),
-    300_000,
+    900_000,
   )
 
   test.skipIf(!isRoot || !hasApptainer)(
     'in apptainer (needs root to become one, and Apptainer)',
     () => holds('test/contracts/apptainer.test.ts', { subordinateIds: true, config: 'vitest.long.config.ts' }),
-    300_000,
+    900_000,
   )
 })
 
@@ -82,7 +82,7 @@ async function holds(file: string, how: How = {}): Promise<void> {
   const script = `${mounts.join('')}mount --bind ${resolve('.')} ${checkout} && ${asUser}`
   try {
     const outcome = await run('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', script], {
-      timeout: 300_000,
+      timeout: 900_000,
     }).catch((error: unknown) => error)
     const { stdout } = await run('cat', [join(home, 'report.json')]).catch(() => ({ stdout: JSON.stringify(outcome) }))
     const report = JSON.parse(stdout)

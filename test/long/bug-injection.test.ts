@@ -25,7 +25,7 @@ withSandboxes('bugs in a package of the npm registry', () => {
     timeout: 1_800_000,
     ...skip,
   }, async () => {
-    const options = { root: scratch, tasks: 24, attempts: 24, pipeline: 'npm' }
+    const options = { root: scratch, tasks: 18, attempts: 18, pipeline: 'npm' }
     const stage = bugInjection.make(bugInjection.options.parse(options), { env: {}, stateDir: '/nonexistent' })
     const workDir = join(scratch, 'work')
     const row: RawRow = {
@@ -45,7 +45,7 @@ withSandboxes('bugs in a package of the npm registry', () => {
       expect(String(files['tests/pass-to-pass.txt']?.data).trim()).not.toBe('')
       expect(instruction).not.toContain('index.js')
     }
-    for (const draft of drafts.filter((_, i) => i % Math.ceil(drafts.length / 4) === 0)) await proveTask(draft)
+    for (const draft of drafts.filter((_, i) => i % Math.ceil(drafts.length / 3) === 0)) await proveTask(draft)
   })
 })
 

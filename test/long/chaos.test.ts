@@ -56,7 +56,7 @@ const perTrouble = 2
 const weatherKinds = ['rate-limit', 'server-error', 'drop', 'cut', 'proxy-page', 'not-json']
 const badTurns = ['malformed', 'missing-fields', 'wrong-command', 'truncated', 'refusal', 'bad-utf8']
 const perRequest = 0.2 / (weatherKinds.length + badTurns.length)
-const trials = 200
+const trials = 120
 const contextTokens = 24_000
 
 interface Planned {
