@@ -47,7 +47,7 @@ export async function* findCandidates(
 /** One mutator after the other, so that those with much to do do not crowd out the rest. */
 function inTurn({ sources, older }: Bench, { mutators: names }: Options, random: Random): Mutation[] {
   const chosen = mutators.filter(({ name }) => names.includes(name))
-  const all = sources.flatMap((source) => findMutations(source, chosen))
+  const all = sources.flatMap((source) => once(findMutations(source, chosen)))
   const reverts = names.includes(revertedFix) ? older.flatMap((files) => findReverts(sources, files)) : []
   const piles = [
     random.shuffle(reverts),
@@ -55,6 +55,19 @@ function inTurn({ sources, older }: Bench, { mutators: names }: Options, random:
   ]
   const rounds = Math.max(0, ...piles.map(({ length }) => length))
   return Array.from({ length: rounds }, (_, round) => piles.flatMap((pile) => pile.slice(round, round + 1))).flat()
+}
+
+/** Mutators that come later in the table are more special: of two that make the same edit the later one gets it. */
+function once(mutations: readonly Mutation[]): Mutation[] {
+  const rank = new Map(mutators.map(({ name }, i) => [name, i]))
+  const byEdit = new Map<string, Mutation>()
+  for (const mutation of mutations) {
+    const { from, to, insert } = mutation.edit
+    const key = `${from} ${to} ${insert}`
+    const other = byEdit.get(key)
+    if (!other || (rank.get(mutation.mutator) ?? 0) > (rank.get(other.mutator) ?? 0)) byEdit.set(key, mutation)
+  }
+  return [...byEdit.values()]
 }
 
 function fromMutation(mutation: Mutation, bench: Bench): Candidate {

@@ -125,7 +125,7 @@ async function makeDraft(bug: FoundBug, bench: Bench, row: RawRow, shop: Shop): 
   const { changed, failToPass, symptoms } = bug
   const examples = await shop.places.run(at.signal, () => findExamples(changed, failToPass, bench, at.signal))
   if (examples?.length === 0) return { drop: 'no-reproduction', detail: bug.mutators.join(', ') }
-  if (examples?.every(isSlip)) return { drop: 'undefined-name', detail: 'any checker of code finds this bug' }
+  if (examples?.every(isSlip)) return { drop: 'slip', detail: 'any checker of code finds this bug' }
   const name =
     row.fields.name ??
     String(row.fields.repo)

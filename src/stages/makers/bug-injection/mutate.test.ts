@@ -20,6 +20,7 @@ const results = (mutator: string, path: string, text: string): (string | null)[]
 }
 
 const js = (body: string) => `async function f(a, b) {\n  ${body}\n}\n`
+const jsEmpty = 'async function f(a, b) {\n}\n'
 const py = (...lines: string[]) => `async def f(a, b):\n${lines.map((line) => `    ${line}\n`).join('')}`
 
 const examples: [mutator: string, path: string, before: string, after: string][] = [
@@ -31,6 +32,10 @@ const examples: [mutator: string, path: string, before: string, after: string][]
   ['logic-operator', 'x.py', py('return a and b'), py('return a or b')],
   ['negated-condition', 'x.js', js('while (a > b) a--'), js('while (!(a > b)) a--')],
   ['negated-condition', 'x.py', py('if a > b:', '    return 1'), py('if not (a > b):', '    return 1')],
+  ['negated-condition', 'x.py', py('if a(b):', '    return 1'), py('if not a(b):', '    return 1')],
+  ['negated-condition', 'x.py', py('while not a:', '    b()'), py('while a:', '    b()')],
+  ['negated-condition', 'x.js', js('if (a.b) a()'), js('if (!a.b) a()')],
+  ['negated-condition', 'x.js', js('if (!a) b()'), js('if (a) b()')],
   ['removed-negation', 'x.js', js('return !a'), js('return a')],
   ['removed-negation', 'x.py', py('return not a'), py('return a')],
   ['swapped-branches', 'x.js', js('return a ? 1 : b'), js('return a ? b : 1')],
@@ -43,24 +48,32 @@ const examples: [mutator: string, path: string, before: string, after: string][]
   ['boolean-constant', 'x.py', py('return True'), py('return False')],
   ['removed-branch', 'x.js', js('if (a) return 1\n  else return 2'), js('if (a) return 1')],
   ['removed-branch', 'x.py', py('if a:', '    b = 1', 'else:', '    b = 2'), py('if a:', '    b = 1')],
-  ['removed-statement', 'x.js', js('a.push(b)'), js('')],
+  ['removed-statement', 'x.js', js('a.push(b)'), jsEmpty],
   ['removed-statement', 'x.py', py('a.append(b)'), py('pass')],
+  ['removed-statement', 'x.py', py('a.append(b)  # why', '', 'return a'), py('', 'return a')],
   ['returns-nothing', 'x.js', js('return a;'), js('return;')],
   ['returns-nothing', 'x.py', py('return a'), py('return')],
   ['removed-await', 'x.ts', js('return await a()'), js('return a()')],
   ['removed-await', 'x.py', py('return await a()'), py('return a()')],
-  ['removed-null-check', 'x.js', js('if (a === null) return b'), js('')],
+  ['removed-null-check', 'x.js', js('if (a === null) return b'), jsEmpty],
   ['removed-null-check', 'x.ts', js('return a ?? b'), js('return a')],
   ['removed-null-check', 'x.ts', js('return a?.b'), js('return a.b')],
-  ['removed-null-check', 'x.py', py('if a is None:', '    a = b'), py('pass')],
-  ['removed-throw', 'x.js', js("if (a) throw new Error('no')"), js('if (a) ;')],
+  ['removed-null-check', 'x.py', py('if a is None:', '    a = b', 'return a'), py('return a')],
+  ['removed-throw', 'x.js', js("if (a) throw new Error('no')"), jsEmpty],
   ['removed-throw', 'x.py', py('raise ValueError(a)'), py('pass')],
+  ['removed-throw', 'x.py', py('b()', 'if a:', '    raise ValueError(a)'), py('b()')],
+  [
+    'removed-throw',
+    'x.py',
+    py('if a:', '    raise ValueError(a)', 'else:', '    b()'),
+    py('if a:', '    pass', 'else:', '    b()'),
+  ],
   ['swallowed-exception', 'x.js', js('try { a() } catch (e) { b(e) }'), js('try { a() } catch (e) {}')],
   [
     'swallowed-exception',
     'x.py',
     py('try:', '    a()', 'except E:', '    b()'),
-    py('try:', '    a()', 'except E: pass'),
+    py('try:', '    a()', 'except E:', '    pass'),
   ],
   ['loop-bound', 'x.js', js('for (let i = 0; i < b; i++) a(i)'), js('for (let i = 0; i < b - 1; i++) a(i)')],
   ['loop-bound', 'x.py', py('for i in range(1, b):', '    a(i)'), py('for i in range(1, b - 1):', '    a(i)')],
@@ -70,8 +83,9 @@ const examples: [mutator: string, path: string, before: string, after: string][]
   ['swapped-arguments', 'x.py', py('return g(a, b, k=1)'), py('return g(b, a, k=1)')],
   ['wrong-variable', 'x.js', js('return a'), js('return b')],
   ['wrong-variable', 'x.py', py('return a'), py('return b')],
-  ['removed-branch', 'x.js', js('if (a > 1) return b'), js('')],
-  ['removed-branch', 'x.py', py('if a > 1:', '    return b', 'return a'), py('pass', 'return a')],
+  ['removed-branch', 'x.js', js('if (a > 1) return b'), jsEmpty],
+  ['removed-branch', 'x.py', py('if a > 1:', '    return b', 'return a'), py('return a')],
+  ['removed-branch', 'x.py', py('b()', '', 'if a > 1:', '    return b', '', 'return a'), py('b()', '', 'return a')],
   ['wrong-method', 'x.js', js("return a.indexOf('/')"), js("return a.lastIndexOf('/')")],
   ['wrong-method', 'x.py', py("return a.startswith('x')"), py("return a.endswith('x')")],
   ['wrong-method', 'x.py', py('return max(a, b)'), py('return min(a, b)')],
@@ -83,19 +97,36 @@ const examples: [mutator: string, path: string, before: string, after: string][]
   ['dropped-copy', 'x.py', py('return a.items.copy()'), py('return a.items')],
   ['dropped-copy', 'x.py', py('return a[:]'), py('return a')],
   ['resource-leak', 'x.js', js('try { a() } finally { b.close() }'), js('try { a() } finally {}')],
-  ['resource-leak', 'x.js', js('clearTimeout(a)'), js('')],
+  ['resource-leak', 'x.js', js('clearTimeout(a)'), jsEmpty],
   [
     'resource-leak',
     'x.py',
     py('with open(a) as file:', '    for line in file:', '        b(line)', 'return b'),
     py('file = open(a)', 'for line in file:', '    b(line)', 'return b'),
   ],
-  ['resource-leak', 'x.py', py('try:', '    a()', 'finally:', '    b.pop()'), py('try:', '    a()', 'finally: pass')],
-  ['resource-leak', 'x.py', py('a.close()', 'return b'), py('pass', 'return b')],
+  [
+    'resource-leak',
+    'x.py',
+    py('try:', '    a()', 'finally:', '    b.pop()'),
+    py('try:', '    a()', 'finally:', '    pass'),
+  ],
+  [
+    'resource-leak',
+    'x.py',
+    py('try:', '    a()', 'except E:', '    c()', 'finally:', '    b.pop()'),
+    py('try:', '    a()', 'except E:', '    c()'),
+  ],
+  ['resource-leak', 'x.py', py('a.close()', 'return b'), py('return b')],
 ]
 
 test.each(examples)('%s in %s', (mutator, path, before, after) => {
   expect(results(mutator, path, before)).toContain(after)
+})
+
+test('texts and lists are joined, and no other operator is tried on them', () => {
+  const texts = ["a += b'=' * 3", "a = b + 'x'", 'a = b + [1]', "a = f'{b}' + a"]
+  expect(texts.flatMap((text) => results('arithmetic-operator', 'x.py', py(text)))).toEqual([])
+  expect(results('arithmetic-operator', 'x.js', js("return a + '!'"))).toEqual([])
 })
 
 test('every mutator has an example in Python and in JavaScript or TypeScript', () => {

@@ -1,3 +1,4 @@
+import type { SyntaxNode } from '@lezer/common'
 import { childrenOf } from '../source.ts'
 import { type Mutator, replace, textOf, tokenMutator } from './mutator.ts'
 
@@ -7,14 +8,28 @@ const comparisons = {
   ...{ '==': '!=', '!=': '==', '===': '!==', '!==': '===' },
 }
 
+const arithmeticMutator = tokenMutator(
+  'arithmetic-operator',
+  arithmetic,
+  ['ArithOp', 'UpdateOp'],
+  ['BinaryExpression', 'AssignmentExpression', 'UpdateStatement'],
+)
+const texts = /^(?:String|ContinuedString|FormatString|TemplateString|ArrayExpression|ArrayComprehensionExpression)$/
+
+/** Whether a text or a list stands on one side of an operator, perhaps repeated. */
+function joinsTexts({ parent }: SyntaxNode): boolean {
+  return (parent ? childrenOf(parent) : []).some(
+    (part) => texts.test(part.name) || (part.name === 'BinaryExpression' && texts.test(part.firstChild?.name ?? '')),
+  )
+}
+
 /** Operators that become another of their kind, and conditions that are turned round. */
 export const operatorMutators: readonly Mutator[] = [
-  tokenMutator(
-    'arithmetic-operator',
-    arithmetic,
-    ['ArithOp', 'UpdateOp'],
-    ['BinaryExpression', 'AssignmentExpression', 'UpdateStatement'],
-  ),
+  {
+    ...arithmeticMutator,
+    // Texts and lists can only be joined: any other operator fails at once.
+    find: (node, source) => (joinsTexts(node) ? [] : arithmeticMutator.find(node, source)),
+  },
   tokenMutator('comparison-flip', comparisons, ['CompareOp'], ['BinaryExpression']),
   tokenMutator(
     'logic-operator',
@@ -28,7 +43,12 @@ export const operatorMutators: readonly Mutator[] = [
       const condition = conditionIn(node, source.language)
       const inner = condition && textOf(source, condition)
       if (!condition || !inner) return []
-      return [replace(condition, source.language === 'python' ? `not (${inner})` : `!(${inner})`)]
+      const not = source.language === 'python' ? 'not ' : '!'
+      // `not (not a)` and brackets around one name are what no person writes.
+      const [operator, operand] = condition.name === 'UnaryExpression' ? childrenOf(condition) : []
+      if (operator && operand && textOf(source, operator) === not.trim())
+        return [replace(condition, textOf(source, operand))]
+      return [replace(condition, single.test(condition.name) ? `${not}${inner}` : `${not}(${inner})`)]
     },
   },
   {
@@ -54,8 +74,10 @@ export const operatorMutators: readonly Mutator[] = [
   },
 ]
 
+const single = /^(?:VariableName|MemberExpression|CallExpression|Boolean|BooleanLiteral|this|ParenthesizedExpression)$/
+
 /** What an `if` or `while` asks. */
-function conditionIn(node: Parameters<Mutator['find']>[0], language: 'python' | 'javascript') {
+function conditionIn(node: SyntaxNode, language: 'python' | 'javascript') {
   if (node.name !== 'IfStatement' && node.name !== 'WhileStatement') return null
   const condition = childrenOf(node)[1]
   if (language === 'python') return condition ?? null

@@ -1,5 +1,5 @@
 import type { SyntaxNode } from '@lezer/common'
-import type { Source } from '../source.ts'
+import { childrenOf, type Source } from '../source.ts'
 
 /** A stretch of a file that is replaced. */
 export interface Edit {
@@ -43,10 +43,51 @@ export function tokenMutator(
   }
 }
 
-/** A statement is replaced by an empty one where the language wants a statement. */
+/**
+ * The edits that take a statement away. An empty statement in its place would give the bug away, so that its lines go, and with it a condition that held
+ * nothing else. Only where the language wants a statement one that does nothing stays.
+ */
 export function withoutStatement(node: SyntaxNode, source: Source): Edit[] {
-  const empty = source.language === 'python' ? 'pass' : node.parent?.name === 'Block' ? '' : ';'
-  return [replace(withoutLineEnd(node, source), empty)]
+  const target = withConditions(node)
+  const { text, language } = source
+  const { from, to } = withoutLineEnd(target, source)
+  const start = text.lastIndexOf('\n', from - 1) + 1
+  const [tail = ''] = /^[ \t;]*(?:(?:#|\/\/).*)?/.exec(text.slice(to)) ?? []
+  const end = to + tail.length
+  const isWhole = text.slice(start, from).trim() === '' && /^(?:\r?\n|$)/.test(text.slice(end))
+  const hasOthers = language === 'python' ? others(target).length > 0 : target.parent?.name === 'Block'
+  if (isWhole && hasOthers) return [{ from: start, to: lineAfter(text, start, end), insert: '' }]
+  return [replace({ from, to }, language === 'python' ? 'pass' : target.parent?.name === 'Block' ? '' : ';')]
+}
+
+/** The statement, or the `if` around it that holds nothing else. */
+function withConditions(node: SyntaxNode): SyntaxNode {
+  const { parent } = node
+  const isBlock = parent !== null && /^(?:Body|Block)$/.test(parent.name)
+  const condition = isBlock && others(node).length === 0 ? parent.parent : parent
+  const isAlone =
+    condition?.name === 'IfStatement' && !childrenOf(condition).some(({ name }) => name === 'else' || name === 'elif')
+  return isAlone ? withConditions(condition) : node
+}
+
+function others(node: SyntaxNode): SyntaxNode[] {
+  return node.parent
+    ? childrenOf(node.parent).filter(({ name, from }) => !/^[:{}]$/.test(name) && from !== node.from)
+    : []
+}
+
+/** Where the next line starts; of two empty lines that would meet one goes. */
+function lineAfter(text: string, start: number, end: number): number {
+  const next = text.indexOf('\n', end) + 1 || text.length
+  const [blank = ''] = /^[ \t]*\r?\n/.exec(text.slice(next)) ?? []
+  return /(?:^|\n)[ \t]*\r?\n$/.test(text.slice(0, start)) ? next + blank.length : next
+}
+
+/** The edit that leaves a block of Python empty, on a line of its own as others write it. */
+export function emptied(body: SyntaxNode, source: Source): Edit {
+  const { from, to } = withoutLineEnd(body, source)
+  const margin = /^:[ \t]*(?:#[^\n]*)?(\r?\n[ \t]+)/.exec(source.text.slice(from, to))?.[1]
+  return { from, to, insert: margin === undefined ? ': pass' : `:${margin}pass` }
 }
 
 /** Blocks of Python reach over their last line end, which the next line still needs. */

@@ -1,6 +1,6 @@
 import type { SyntaxNode } from '@lezer/common'
 import { childrenOf, type Source } from '../source.ts'
-import { type Edit, type Mutator, replace, textOf, withoutLineEnd, withoutStatement } from './mutator.ts'
+import { type Edit, emptied, type Mutator, replace, textOf, withoutLineEnd, withoutStatement } from './mutator.ts'
 
 const releasing = new Set([
   ...['close', 'release', 'cleanup', 'shutdown', 'unlink', 'terminate', 'cancel', 'flush', 'unregister', 'disconnect'],
@@ -53,9 +53,13 @@ function openedOnly(node: SyntaxNode, source: Source): Edit[] {
 function withoutFinally(node: SyntaxNode, source: Source): Edit[] {
   if (node.name !== 'TryStatement') return []
   const parts = childrenOf(node)
-  const body = parts[parts.findIndex(({ name }) => name === 'finally') + 1]
-  const isLast = body?.name === 'Body' && body === parts.at(-1) && parts.some(({ name }) => name === 'finally')
-  return isLast ? [replace(withoutLineEnd(body, source), ': pass')] : []
+  const at = parts.findIndex(({ name }) => name === 'finally')
+  const [before, body] = [parts[at - 1], parts[at + 1]]
+  if (at < 0 || before?.name !== 'Body' || body?.name !== 'Body' || body !== parts.at(-1)) return []
+  // With handlers a try statement needs no end.
+  return parts.some(({ name }) => name === 'except')
+    ? [{ from: withoutLineEnd(before, source).to, to: withoutLineEnd(body, source).to, insert: '' }]
+    : [emptied(body, source)]
 }
 
 /** What `list(x)`, `x.copy()`, `x[:]`, `[...x]` and the like copy. */

@@ -1,6 +1,6 @@
 import type { SyntaxNode } from '@lezer/common'
 import { childrenOf, functionAround } from '../source.ts'
-import { type Edit, type Mutator, replace, textOf, withoutLineEnd, withoutStatement } from './mutator.ts'
+import { type Edit, emptied, type Mutator, replace, textOf, withoutStatement } from './mutator.ts'
 
 /** Things that are no longer there: branches, statements, results, waits, checks, throws. */
 export const removalMutators: readonly Mutator[] = [
@@ -77,7 +77,7 @@ export const removalMutators: readonly Mutator[] = [
       const handlers = parts.filter((part, i) => part.name === 'Body' && partBefore(parts, i) === 'except')
       return handlers
         .filter((body) => childrenOf(body)[1]?.name !== 'PassStatement')
-        .map((body) => replace(withoutLineEnd(body, source), ': pass'))
+        .map((body) => emptied(body, source))
     },
   },
 ]

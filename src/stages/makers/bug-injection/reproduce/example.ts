@@ -60,9 +60,13 @@ function isTelling(program: Program, good: Answer, bad: Answer): boolean {
   )
 }
 
-/** Whether the bug shows as a name that nothing defines, which is found without running anything. */
+/** Errors that a checker of names and types finds without running anything. */
+const slips =
+  /^(?:NameError|UnboundLocalError|ReferenceError)\b|^TypeError: (?:unsupported operand type|bad operand type|.*\b(?:missing|takes|got an unexpected|got multiple)\b.*\bargument|.*\bexpected (?:at (?:least|most) )?\d+ arguments?)/
+
+/** Whether the bug shows as a name that nothing defines or a call that no function takes. */
 export function isSlip({ actual }: Example): boolean {
-  return actual.kind === 'error' && /^(?:NameError|UnboundLocalError|ReferenceError)\b/.test(actual.text)
+  return actual.kind === 'error' && slips.test(actual.text)
 }
 
 /** Short programs, short results, and results that say more than yes or no. */

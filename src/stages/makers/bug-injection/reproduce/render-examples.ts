@@ -137,6 +137,8 @@ const definition = /(?:^|\n)(?:@([\w.]+)[^\n]*\n)?(?:async\s+)?(?:def|class)\s+(
 
 /** What was called: the outermost call of something that is neither the language's own nor the program's. */
 function subjectOf({ program: { imports, expr, setup } }: Example): string {
+  const last = lastOfChain(expr)
+  if (last !== null && !common.has(last)) return `\`${last}\``
   const code = setup.join('\n')
   const defined = new Map([
     ...[...code.matchAll(definition)].map(([, decorator, name = '']) => [name, decorator?.split('.')] as const),
@@ -164,6 +166,21 @@ function subjectOf({ program: { imports, expr, setup } }: Example): string {
   }
   const attribute = /\.(\w+)$/.exec(expr)?.[1]
   return attribute === undefined ? 'This' : `\`${attribute}\``
+}
+
+/** The method that is called last in `made(1).changed(2).method(3)`; null where nothing is called on a result. */
+function lastOfChain(expr: string): string | null {
+  const plain = expr.replace(/(["'])(?:\\.|(?!\1)[^\\])*\1/g, (text) => '_'.repeat(text.length))
+  const [, wrapper, inner] = /^(\w+)\((.*)\)$/s.exec(plain) ?? []
+  if (wrapper !== undefined && inner !== undefined && common.has(wrapper)) return lastOfChain(inner)
+  let open = 0
+  let at = plain.length
+  if (!plain.endsWith(')')) return null
+  do {
+    at--
+    open += /[)\]}]/.test(plain[at] ?? '') ? 1 : /[([{]/.test(plain[at] ?? '') ? -1 : 0
+  } while (open > 0 && at > 0)
+  return /[)\]]\.([A-Za-z]\w*)$/.exec(plain.slice(0, at))?.[1] ?? null
 }
 
 const standardModules =

@@ -200,6 +200,13 @@ test('what shows a difference is chosen, and plain values before yes and no', ()
   expect(shown.map((one) => one.program.expr)).toEqual(['shop.Cart().__len__()'])
   expect(isSlip({ ...found[0]!, actual: error("NameError: name 'x' is not defined") })).toBe(true)
   expect(isSlip(found[0]!)).toBe(false)
+  const slips = [
+    "unsupported operand type(s) for -=: 'bytes' and 'bytes'",
+    "f() missing 1 required positional argument: 'x'",
+    'isinstance expected 2 arguments, got 1',
+  ]
+  for (const text of slips) expect(isSlip({ ...found[0]!, actual: error(`TypeError: ${text}`) })).toBe(true)
+  expect(isSlip({ ...found[0]!, actual: error("TypeError: 'NoneType' object is not iterable") })).toBe(false)
 })
 
 test('a program is shown as a user would write it', () => {
@@ -273,4 +280,6 @@ test('the title names what was called of the project, not what is around it', ()
   expect(titled({ ...plain, expr: 'twice(0)' })).toMatch(/`price`/)
   const called = { imports: ['from shop import Rule'], setup: ['s = Rule([1])', 's([2])'] }
   expect(titled({ ...called, expr: 's([0])' })).toMatch(/`Rule`/)
+  expect(titled({ imports, setup: [], expr: 'Duration(years=max(1, 2)).totimedelta(start)' })).toMatch(/`totimedelta`/)
+  expect(titled({ imports, setup: [], expr: "Duration(')(').totimedelta(x)['a'].total()" })).toMatch(/`total`/)
 })
