@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { needs } from '../../test/needs.ts'
-import { bodyOf, foreignImports, runner, takeBody, untoldWords } from './focal.ts'
+import { bodyOf, foreignImports, isTestCase, runner, takeBody, untoldWords } from './focal.ts'
 
 test('what comes with Python is no package, and neither are optional imports or words of a sentence', () => {
   const code = `from __future__ import annotations
@@ -19,6 +19,7 @@ except ImportError:
     import json
 `
   expect(foreignImports(code, 'shapes.py')).toEqual([])
+  expect(foreignImports('import doctest\nimport fcntl, pty\nimport tomllib\n', 'shapes.py')).toEqual([])
   expect(foreignImports(`${code}import numpy as np\nfrom .tools import x\n`, 'shapes.py')).toEqual(['numpy', '.'])
 })
 
@@ -34,6 +35,11 @@ test.each([
   expect(takeBody(`${before}${doc}${body}${after}`, 'sort')).toBe(
     `${before}${doc}    raise NotImplementedError\n${after}`,
   )
+})
+
+test('a class that other classes of tests are made of is none itself', () => {
+  const code = 'class Shared(object):\n    pass\n\nclass Bare:\n    pass\n\nclass Real(Shared, TestCase):\n    pass\n'
+  expect(['Shared', 'Bare', 'Real', 'None'].map((name) => isTestCase(code, name))).toEqual([false, false, true, false])
 })
 
 test('words that only the body and the test know cannot be written again', () => {

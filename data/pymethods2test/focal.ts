@@ -31,16 +31,26 @@ export function textFields(fields: Readonly<Record<string, unknown>>): FocalRow 
 
 const standard = new Set(
   (
-    '__future__ abc argparse array ast asyncio atexit base64 binascii bisect builtins bz2 calendar cmath codecs collections ' +
-    'colorsys concurrent configparser contextlib contextvars copy copyreg csv dataclasses datetime decimal difflib dis email ' +
-    'enum errno filecmp fileinput fnmatch fractions functools gc getpass gettext glob graphlib gzip hashlib heapq hmac html ' +
-    'http importlib inspect io ipaddress itertools json keyword linecache locale logging lzma math mimetypes ' +
-    'multiprocessing numbers operator os pathlib pickle pkgutil platform pprint queue random re reprlib sched secrets ' +
-    'select selectors shelve shlex shutil signal socket sqlite3 ssl stat statistics string struct subprocess sys sysconfig ' +
-    'tarfile tempfile textwrap threading time timeit token tokenize traceback types typing unicodedata unittest urllib uuid ' +
-    'warnings weakref xml zipfile zlib zoneinfo'
+    '__future__ abc argparse array ast asyncio atexit base64 bdb binascii bisect builtins bz2 cProfile calendar cmath cmd ' +
+    'code codecs codeop collections colorsys compileall concurrent configparser contextlib contextvars copy copyreg csv ' +
+    'ctypes curses dataclasses datetime dbm decimal difflib dis doctest email encodings enum errno faulthandler fcntl ' +
+    'filecmp fileinput fnmatch fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp gzip ' +
+    'hashlib heapq hmac html http imaplib importlib inspect io ipaddress itertools json keyword linecache locale logging ' +
+    'lzma mailbox marshal math mimetypes mmap modulefinder multiprocessing netrc numbers opcode operator optparse os ' +
+    'pathlib pdb pickle pickletools pkgutil platform plistlib poplib posixpath pprint profile pstats pty pwd py_compile ' +
+    'pyclbr pydoc pyexpat queue quopri random re readline reprlib resource rlcompleter runpy sched secrets select selectors ' +
+    'shelve shlex shutil signal site smtplib socket socketserver sqlite3 ssl stat statistics string stringprep struct ' +
+    'subprocess symtable sys sysconfig syslog tabnanny tarfile tempfile termios textwrap threading time timeit token ' +
+    'tokenize tomllib trace traceback tracemalloc tty types typing unicodedata unittest urllib uuid warnings wave weakref ' +
+    'webbrowser wsgiref xml xmlrpc zipapp zipfile zipimport zlib zoneinfo'
   ).split(' '),
 )
+
+/** Whether a class of tests is one that unittest runs: it has a class above it that is more than `object`. */
+export function isTestCase(code: string, name: string): boolean {
+  const [, above = ''] = new RegExp(`^class ${name}\\b[ \\t]*(?:\\(([^)]*)\\))?`, 'm').exec(code) ?? []
+  return above.replace(/\bobject\b/, '').trim() !== ''
+}
 
 /** Packages that code imports at its top and that do not come with Python. What is imported inside of something is often optional; the check tells. */
 export function foreignImports(code: string, focalFile: string): string[] {

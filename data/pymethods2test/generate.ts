@@ -1,5 +1,5 @@
 import { definePipeline } from 'ot-agent'
-import { bodyOf, foreignImports, runner, takeBody, textFields, untoldWords, verifier } from './focal.ts'
+import { bodyOf, foreignImports, isTestCase, runner, takeBody, textFields, untoldWords, verifier } from './focal.ts'
 
 /** Documentation alone is not enough to rewrite a longer body. */
 const mostLines = 80
@@ -20,6 +20,8 @@ export default definePipeline({
       return { drop: 'missing-field', detail: 'expected a focal method and a test with their files', id }
     const { method, test, testClass, focalFile, focalCode, testFile, testCode, framework } = row
     if (framework !== 'unittest') return { drop: 'other-framework', detail: framework, id }
+    if (!isTestCase(testCode, testClass))
+      return { drop: 'no-test-case', detail: `${testClass} is no class of tests by itself`, id }
     const foreign = foreignImports(`${focalCode}\n${testCode}`, focalFile)
     if (foreign.length > 0) return { drop: 'needs-packages', detail: foreign.join(', '), id }
     const empty = takeBody(focalCode, method)
