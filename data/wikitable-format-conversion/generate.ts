@@ -2,7 +2,7 @@ import { type Dropped, definePipeline, type NewDraft, type Random, z } from 'ot-
 import { checkPy, testScript } from './check.ts'
 import { type FormatName, formatNames, formats } from './formats.ts'
 import { checkAnswerPy, questionTest } from './question-check.ts'
-import { supported } from './support.ts'
+import { isPartOfCells, supported } from './support.ts'
 
 const row = z.object({
   question: z.string().optional(),
@@ -99,6 +99,8 @@ function asking(id: string, table: Table, question = '', answers: readonly strin
   const wanted = given.map((answer) => supported(answer, table)).filter((answer) => answer !== null)
   if (wanted.length < given.length)
     return { drop: 'unsupported-answer', detail: 'expected an answer that a cell or a calculation gives', id }
+  if (wanted.some((answer) => isPartOfCells(answer, table)))
+    return { drop: 'part-of-a-cell', detail: 'expected names as they stand in the table', id }
   if (wanted.some((answer) => answer.length > 200 || answer.includes('\n')))
     return { drop: 'odd-answer', detail: 'expected short values', id }
   return {

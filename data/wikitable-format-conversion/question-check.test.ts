@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { needs } from '../../test/needs.ts'
 import pipeline from './generate.ts'
 import { checkAnswerPy } from './question-check.ts'
-import { supported } from './support.ts'
+import { isPartOfCells, supported } from './support.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'answers-'))
 writeFileSync(join(dir, 'check.py'), checkAnswerPy)
@@ -122,4 +122,23 @@ test.each([
     ['1,920.5', '31.7'],
   ]
   expect(supported(answer, { header: ['Year', 'Price'], rows })).toBe(as)
+})
+
+test.each([
+  ['Maryland', true],
+  ['#2 maryland', false],
+  ['Indonesia', false],
+  ['House Party', false],
+  ['Rose Garden', true],
+  ['2', false],
+  ['8 years', false],
+  ['March', false],
+  ['January 19, 2009', false],
+  ['Mayfield', true],
+])('a name that is only a part of cells cannot be written as it stands: %s', (answer, isPart) => {
+  const rows = [
+    ['#2 Maryland', 'Indonesia (INA)', 'Rose Garden\n18,209', '2 of 8'],
+    ['"House Party"[3]', 'March 1, 2009 – January 19, 2009', 'Mayfield, OH', ''],
+  ]
+  expect(isPartOfCells(answer, { header: ['Team', 'Nation', 'Place', 'Year'], rows })).toBe(isPart)
 })

@@ -21,6 +21,35 @@ export function supported(answer: string, { header, rows }: AskedTable): string 
     : null
 }
 
+/**
+ * Whether an answer is a name that no cell holds alone: "Maryland" for `#2 Maryland`. Who writes names as they stand in the table fails then. What stands in
+ * brackets at the end does not count, and numbers, dates and months are no names.
+ */
+export function isPartOfCells(answer: string, { header, rows }: AskedTable): boolean {
+  const name = bare(answer)
+  if (/^[^a-z]*$|^\$?-?[\d.,]+%?(?: [a-z]+){1,2}$/.test(name) || dates.test(name)) return false
+  return ![header, ...rows].flat().some((cell) => bare(cell) === name)
+}
+
+const months =
+  '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
+const dates = new RegExp(`^(?:\\d{1,2} )?${months}\\.?(?:,? \\d{1,4})?(?:,? \\d{4})?$`)
+
+/** A text as the check compares it. */
+function bare(text: string): string {
+  for (let [before, after] = ['', folded(text)]; ; ) {
+    before = after
+    after = after
+      .replace(/(?:(?<!^)\[[^\]]*\]|\[\d+\]|[•†‡*#+])*$/, '')
+      .trim()
+      .replace(/(?<!^)(?: \([^)]*\))*$/, '')
+      .trim()
+      .replace(/^"([^"]*)"$/, '$1')
+      .trim()
+    if (after === before) return after.replace(/\.+$/, '').trim()
+  }
+}
+
 /** Whether a text holds an answer, and not only some digits of a number. */
 function stands(answer: string, text: string): boolean {
   const start = /^\d/.test(answer) ? '(?<!\\d[.,]?)' : ''
