@@ -225,7 +225,7 @@ def outcome(program, answer):
         text = repr(value)
         told = {"kind": "value", "text": text, "type": type(value).__name__, "plain": str(value) == text, "listed": listed}
     except Exception as error:
-        told = {"kind": "error", "text": f"{type(error).__name__}: {error}", "type": type(error).__name__, "plain": True, "listed": False}
+        told = {"kind": "error", "text": f"{type(error).__name__}: {error}".removesuffix(": "), "type": type(error).__name__, "plain": True, "listed": False}
     with open(answer, "w") as file:
         json.dump(told, file)
 

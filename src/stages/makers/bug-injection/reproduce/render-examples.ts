@@ -138,7 +138,7 @@ const definition = /(?:^|\n)(?:@([\w.]+)[^\n]*\n)?(?:async\s+)?(?:def|class)\s+(
 /** What was called: the outermost call of something that is neither the language's own nor the program's. */
 function subjectOf({ program: { imports, expr, setup } }: Example): string {
   const last = lastOfChain(expr)
-  if (last !== null && !common.has(last)) return `\`${last}\``
+  if (last !== null && !common.has(last) && !builtIn.test(last)) return `\`${last}\``
   const code = setup.join('\n')
   const defined = new Map([
     ...[...code.matchAll(definition)].map(([, decorator, name = '']) => [name, decorator?.split('.')] as const),
@@ -167,6 +167,10 @@ function subjectOf({ program: { imports, expr, setup } }: Example): string {
   const attribute = /\.(\w+)$/.exec(expr)?.[1]
   return attribute === undefined ? 'This' : `\`${attribute}\``
 }
+
+/** Methods of texts, lists and files. */
+const builtIn =
+  /^(?:splitlines|r?split|[lr]?strip|lower|upper|title|replace|decode|getvalue|read\w*|write|keys|values|items|get|pop|copy|sort|index|count|(?:starts|ends)with|to(?:String|Array|LowerCase|UpperCase)|trim|slice)$/
 
 /** The method that is called last in `made(1).changed(2).method(3)`; null where nothing is called on a result. */
 function lastOfChain(expr: string): string | null {

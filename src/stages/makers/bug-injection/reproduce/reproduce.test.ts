@@ -281,5 +281,6 @@ test('the title names what was called of the project, not what is around it', ()
   const called = { imports: ['from shop import Rule'], setup: ['s = Rule([1])', 's([2])'] }
   expect(titled({ ...called, expr: 's([0])' })).toMatch(/`Rule`/)
   expect(titled({ imports, setup: [], expr: 'Duration(years=max(1, 2)).totimedelta(start)' })).toMatch(/`totimedelta`/)
+  expect(titled({ imports, setup: [], expr: 'str(Duration(1)).splitlines()' })).toMatch(/`Duration`/)
   expect(titled({ imports, setup: [], expr: "Duration(')(').totimedelta(x)['a'].total()" })).toMatch(/`total`/)
 })
