@@ -77,6 +77,7 @@ const examples: [mutator: string, path: string, before: string, after: string][]
   ],
   ['loop-bound', 'x.js', js('for (let i = 0; i < b; i++) a(i)'), js('for (let i = 0; i < b - 1; i++) a(i)')],
   ['loop-bound', 'x.py', py('for i in range(1, b):', '    a(i)'), py('for i in range(1, b - 1):', '    a(i)')],
+  ['loop-bound', 'x.py', py('for i in range(b, 0, -1):', '    a(i)'), py('for i in range(b, -1, -1):', '    a(i)')],
   ['break-continue', 'x.js', js('for (;;) { if (a) break }'), js('for (;;) { if (a) continue }')],
   ['break-continue', 'x.py', py('while a:', '    continue'), py('while a:', '    break')],
   ['swapped-arguments', 'x.js', js('return g(a, 1)'), js('return g(1, a)')],

@@ -93,12 +93,13 @@ export const flowMutators: readonly Mutator[] = [
     name: 'loop-bound',
     find: (node, source) => {
       const bound = source.language === 'python' ? rangeEnd(node, source.text) : forBound(node)
-      return bound
-        ? [
-            replace(bound, `${operand(textOf(source, bound))} - 1`),
-            replace(bound, `${operand(textOf(source, bound))} + 1`),
-          ]
-        : []
+      if (!bound) return []
+      const text = textOf(source, bound)
+      // `0 - 1` is what no person writes.
+      const isNumber = /^\d{1,9}$/.test(text)
+      return [-1, 1].map((by) =>
+        replace(bound, isNumber ? String(Number(text) + by) : `${operand(text)} ${by < 0 ? '-' : '+'} 1`),
+      )
     },
   },
   {
