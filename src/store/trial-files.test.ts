@@ -78,6 +78,21 @@ test('a packed trial of more than a megabyte is read as a stream', async () => {
   expect(files).toEqual([[null, 'agent', 'trajectory.json', '{}', 2]])
 })
 
+test('a packed trial with thousands of names, and the next one with the same and others, give their own files', async () => {
+  const some = (extra: string) => (dir: string) => {
+    for (let n = 0; n < 1100; n++) write(dir, `agent/${n}.json`, String(n))
+    write(dir, `agent/${extra}.json`, extra)
+    write(dir, `steps/${extra}/verifier/0.json`, extra)
+  }
+  const names = async (extra: string) =>
+    (await read('packed', some(extra))).map(([step, folder, name, text]) => `${step} ${folder} ${name} ${text}`)
+  const shared = Array.from({ length: 1100 }, (_, n) => `null agent ${n}.json ${n}`)
+  for (const extra of ['one', 'two'])
+    expect((await names(extra)).sort()).toEqual(
+      [...shared, `null agent ${extra}.json ${extra}`, `${extra} verifier 0.json ${extra}`].sort(),
+    )
+})
+
 test('damaged bytes of a packed trial are the store’s failure', async () => {
   const job = join(await makeTempDir(), 'job')
   const record = agentRecord()

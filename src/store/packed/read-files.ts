@@ -37,8 +37,8 @@ const hint = 'jobs show lists the trials of a job'
 
 /** Members up to this size are read at once: a stream costs more than reading them. */
 const fewBytes = 1 << 20
-/** So much is read ahead, and so much of what comes out of it is held. */
-const ahead = { bytes: 128 << 10, tarBytes: 2 << 20 }
+/** So much is read ahead, and so much of what comes out of it is held. With twice as much, decompressing takes a sixth longer: it leaves the processor's cache. */
+const ahead = { bytes: 64 << 10, tarBytes: 2 << 20 }
 
 /**
  * The tars of small members. Once they are asked for in about the order in which they lie, those that follow are read and decompressed
@@ -178,9 +178,11 @@ const folders = ['agent/', 'verifier/', 'steps/'].map((folder) => Buffer.from(fo
 function collectFew(tar: Uint8Array, trial: string, limitOf: LimitOf): TrialFile[] {
   const files: TrialFile[] = []
   for (const { name, content } of plainFilesIn(tar, Buffer.byteLength(trial) + 1, folders) ?? filesIn(tar)) {
-    const place = placeOf(name, trial)
+    const place = knownPlaceOf(name, trial)
     const limit = place && limitOf(place.folder, place.name)
-    if (place && limit !== null) files.push({ ...place, bytes: content.subarray(0, limit), size: content.length })
+    if (place === null || limit === null) continue
+    const { step, folder, name: own } = place
+    files.push({ step, folder, name: own, bytes: content.subarray(0, limit), size: content.length })
   }
   return files.sort(byName)
 }
@@ -203,8 +205,24 @@ function byName(a: TrialFile, b: TrialFile): number {
   return a.name < b.name ? -1 : 1
 }
 
+type Place = Pick<TrialFile, 'step' | 'folder' | 'name'>
+
+/** Most trials have files of the same names. */
+const places = new Map<string, Place | null>()
+const mostPlaces = 1000
+
+function knownPlaceOf(path: string, trial: string): Place | null {
+  if (!path.startsWith(trial) || path[trial.length] !== '/') return null
+  const inside = path.slice(trial.length + 1)
+  const known = places.get(inside)
+  if (known !== undefined) return known
+  const place = placeOf(path, trial)
+  if (places.size < mostPlaces) places.set(inside, place)
+  return place
+}
+
 /** `TRIAL/agent/NAME` or `TRIAL/steps/STEP/agent/NAME`, where NAME may be in an `episode-N/`; null for every other file. */
-function placeOf(path: string, trial: string): Pick<TrialFile, 'step' | 'folder' | 'name'> | null {
+function placeOf(path: string, trial: string): Place | null {
   if (path.indexOf('/', trial.length + 1) < 0) return null
   const [root, ...rest] = path.split('/')
   const inStep = rest[0] === 'steps' && rest.length >= 4
