@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -91,6 +91,18 @@ test('a job is finished once its result says so', async () => {
   await saveJobConfig(dir, { ...running.config, nConcurrentTrials: 9 }, {})
   const done = await loadJobDir(dir)
   expect([isFinished(done), done.config.nConcurrentTrials]).toEqual([true, 9])
+})
+
+test('settings that have not changed are not written again', async () => {
+  const dir = join(jobsDir, 'one')
+  const job = newJob()
+  await createJobDir(dir, job, {})
+  const { ino } = await stat(join(dir, 'config.json'))
+  await saveJobConfig(dir, job.config, {})
+  expect((await stat(join(dir, 'config.json'))).ino).toBe(ino)
+  await rm(join(dir, 'config.json'))
+  await saveJobConfig(dir, job.config, {})
+  expect((await loadJobDir(dir)).config).toEqual(job.config)
 })
 
 test('lines are added to the log', async () => {

@@ -112,9 +112,11 @@ export async function saveLayout(job: JobDir, layout: Layout): Promise<void> {
   await writeAtomic(join(job.dir, 'job.json'), `${JSON.stringify(file, null, 2)}\n`)
 }
 
-/** Rewrites config.json, for a job that goes on with other settings of no weight. */
+/** Rewrites config.json where it differs, for a job that goes on with other settings of no weight. */
 export async function saveJobConfig(dir: string, config: JobConfig, host: HostEnv = process.env): Promise<void> {
-  await writeAtomic(join(dir, 'config.json'), renderJobConfig(config, host))
+  const path = join(dir, 'config.json')
+  const text = renderJobConfig(config, host)
+  if ((await readTextIfExists(path)) !== text) await writeAtomic(path, text)
 }
 
 /** Rewrites result.json. With many trials it is large: callers decide how often. */

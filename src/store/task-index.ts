@@ -12,6 +12,8 @@ export const taskIndexName = '.tasks.index'
 
 /** Another number makes all files of earlier versions foreign: for digests or names that are made in another way. */
 const mark = 2
+/** As many as `numbersOf` gives for each file or directory. */
+const numbersEach = 4
 /** A larger task is read each time. */
 const mostEntries = 2000
 
@@ -102,12 +104,15 @@ function sumOf(text: string): string {
 }
 
 function isUnchanged(taskDir: string, { paths, stamps }: Entry): boolean {
-  const width = stamps.length / paths.length
-  if (paths[0] !== '') return false
-  return paths.every((path, nth) => {
-    const numbers = numbersOf(statOf(taskDir, path))
-    return numbers?.length === width && numbers.every((each, i) => each === stamps[nth * width + i])
-  })
+  if (paths[0] !== '' || stamps.length !== paths.length * numbersEach) return false
+  for (let nth = 0; nth < paths.length; nth++) {
+    const stats = statOf(taskDir, paths[nth] ?? '')
+    if (!isPlain(stats)) return false
+    const at = nth * numbersEach
+    const isSame = stats.dev === stamps[at] && stats.ino === stamps[at + 1] && stats.size === stamps[at + 2]
+    if (!isSame || stats.ctimeMs !== stamps[at + 3]) return false
+  }
+  return true
 }
 
 /**
@@ -148,6 +153,9 @@ function statOf(taskDir: string, path: string): Stats | undefined {
 
 /** What tells a file or directory from any other that was or will be in its place; null for anything else. */
 function numbersOf(stats: Stats | undefined): readonly number[] | null {
-  if (!stats?.isFile() && !stats?.isDirectory()) return null
-  return [stats.dev, stats.ino, stats.size, stats.ctimeMs]
+  return isPlain(stats) ? [stats.dev, stats.ino, stats.size, stats.ctimeMs] : null
+}
+
+function isPlain(stats: Stats | undefined): stats is Stats {
+  return stats !== undefined && (stats.isFile() || stats.isDirectory())
 }

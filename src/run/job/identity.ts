@@ -90,6 +90,11 @@ export function parseIdentity(value: unknown): JobIdentity | null {
   return parsed.success ? parsed.data : null
 }
 
+/** Of an identity that was written down only what tells its agents apart; null where that is none of this version. */
+export function agentsIn(value: Readonly<Record<string, unknown>>): JobIdentity['agents'] | null {
+  return identitySchema.shape.agents.safeParse(value.agents).data ?? null
+}
+
 /** The identity of a job. Concurrency, retries, quietness and how a path is spelt are no part of it. */
 export function identityOf(
   config: JobConfig,

@@ -20,6 +20,7 @@ import {
 import { readOwner } from '../../store/job-owner.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import {
+  agentsIn,
   differences,
   type Fingerprint,
   identityOf,
@@ -142,7 +143,7 @@ function continueOwnJob(job: JobToOpen, there: OwnJob): OpenedJob {
     )
   const { id, startedAt } = there.own
   const config = { ...job.config, jobName: there.name }
-  const keys = parseIdentity(there.own.identity)?.agents
+  const keys = agentsIn(there.own.identity)
   const plan = planTrials(
     config,
     { jobId: id, trialsDir: there.dir },

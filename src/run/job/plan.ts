@@ -145,8 +145,8 @@ function shortTaskName(taskName: string): string {
 
 /** Seven letters of the digest of a text: its first 64 bits, as a number with as many digits as the alphabet has letters. */
 function shortId(text: string): string {
-  const digest = hash('sha256', text, 'hex')
-  let [high, low] = [Number.parseInt(digest.slice(0, 8), 16), Number.parseInt(digest.slice(8, 16), 16)]
+  const digest = hash('sha256', text, 'binary')
+  let [high, low] = [numberAt(digest, 0), numberAt(digest, 4)]
   let id = ''
   for (let i = 0; i < 7; i++) {
     // In two halves: numbers as large as both are together would not be exact.
@@ -156,6 +156,12 @@ function shortId(text: string): string {
     low = Math.floor(rest / alphabet.length)
   }
   return id
+}
+
+/** Four characters of a text of bytes as a number. */
+function numberAt(bytes: string, at: number): number {
+  const low = (bytes.charCodeAt(at + 1) << 16) | (bytes.charCodeAt(at + 2) << 8) | bytes.charCodeAt(at + 3)
+  return bytes.charCodeAt(at) * 2 ** 24 + low
 }
 
 interface JobToCheck {
