@@ -39,6 +39,8 @@ const listen = (box: SandboxLease) =>
 /** What answers at each of these addresses. */
 const reach = (addresses: readonly string[]) =>
   `${addresses.map((at) => `timeout 2 bash -c "cat < /dev/tcp/${at}/${port}" 2>/dev/null &`).join('\n')}\nwait`
+/** A busy machine may not answer at once. */
+const soon = { timeout: 60_000 }
 const links = 'tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " " | tr "\\n" " "'
 
 async function addressOf({ engine }: TestEngine, box: SandboxLease): Promise<string> {
@@ -88,7 +90,7 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         ]
         for (const box of [one, two]) expect(await listen(box)).toBe('up\n')
         const [here, there] = [await addressOf(started(), one), await addressOf(started(), two)]
-        expect(await sh(one, reach([here]))).toBe('a neighbour\n')
+        await expect.poll(() => sh(one, reach([here])), soon).toBe('a neighbour\n')
         expect(await sh(one, reach([there]))).toBe('')
         expect(await sh(two, reach([here]))).toBe('')
         await one.freeze()
@@ -128,7 +130,8 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         await using one = await provider.lease({ owner, environment: environment({}, isPublic) })
         await using two = await provider.lease({ owner, environment: environment({}, isPublic) })
         expect(await listen(two)).toBe('up\n')
-        expect(await sh(one, reach([await addressOf(started(), two)]))).toBe('a neighbour\n')
+        const there = await addressOf(started(), two)
+        await expect.poll(() => sh(one, reach([there])), soon).toBe('a neighbour\n')
       }, 120_000)
 
       test('services without network reach each other, and the host at none of its addresses', async () => {
@@ -136,7 +139,7 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         const lease = (changes: Partial<Environment>) =>
           makeProvider().lease({ owner, environment: environment({ 'docker-compose.yaml': twoServices }, changes) })
         await using box = await lease({})
-        await expect.poll(() => sh(box, reach(['side'])), { timeout: 20_000 }).toBe('a neighbour\n')
+        await expect.poll(() => sh(box, reach(['side'])), soon).toBe('a neighbour\n')
         const [mine = ''] =
           (await sh(box, 'cat /proc/net/fib_trie')).match(/\d+\.\d+\.\d+\.\d+(?=\n.*32 host LOCAL)/g) ?? []
         const first = mine.replace(/\d+$/, '1')
@@ -145,7 +148,8 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         expect(await sh(box, 'cat /proc/net/if_inet6 2>/dev/null')).toBe('')
         // With network the host is there, by the first hop: the service is one that can be reached.
         await using open = await lease(isPublic)
-        expect(await sh(open, reach(host.addresses().filter((at) => at !== '127.0.0.1')))).toContain('the host')
+        const outside = host.addresses().filter((at) => at !== '127.0.0.1')
+        await expect.poll(() => sh(open, reach(outside)), soon).toContain('the host')
       }, 180_000)
 
       test('a compose file without network gets no rights by which to make packets or addresses', async () => {

@@ -41,7 +41,7 @@ describe.skipIf(missingPrograms().length > 0)('kill -9 at any moment (needs bubb
       expectEveryTrialOnce(jobDirOf(way), seen)
       ot('clean')
       // The last processes of killed runs may be about to end.
-      await vi.waitFor(() => expectNothingLeft(seen), { timeout: 20_000 })
+      await vi.waitFor(() => expectNothingLeft(seen), { timeout: 60_000 })
     },
     600_000,
   )

@@ -50,7 +50,7 @@ describe('runs of several PID namespaces that share a cache', {
       expect([name, stats.n_completed_trials, stats.n_errored_trials]).toEqual([name, 8, 0])
     }
     expect(readdirSync(sandboxes)).toEqual([])
-  }, 120_000)
+  }, 300_000)
 
   test('clean knows in each of them whether an owner in another one is dead', async () => {
     for (const [of, from] of [
@@ -59,14 +59,14 @@ describe('runs of several PID namespaces that share a cache', {
       [unshare, unshare],
     ] as const) {
       const child = start(`killed-${of.length}-${from.length}`, of)
-      await expect.poll(() => leases().length, { timeout: 30_000 }).toBeGreaterThan(0)
+      await expect.poll(() => leases().length, { timeout: 60_000 }).toBeGreaterThan(0)
       expect(await otJson([...from], 'clean', '--dry-run', '--json')).toMatchObject({ reaped: [], left: [] })
       child.kill('SIGKILL')
       await once(child, 'exit')
-      await expect.poll(async () => (await otJson([...from], 'clean', '--json')).left, { timeout: 10_000 }).toEqual([])
-      await expect.poll(() => readdirSync(sandboxes), { timeout: 10_000 }).toEqual([])
+      await expect.poll(async () => (await otJson([...from], 'clean', '--json')).left, { timeout: 60_000 }).toEqual([])
+      await expect.poll(() => readdirSync(sandboxes), { timeout: 60_000 }).toEqual([])
     }
-  }, 120_000)
+  }, 300_000)
 
   // Node is the first process there, and collects only what it started itself.
   test('end their sandboxes where process 1 does not reap what a killed command leaves', async () => {

@@ -139,8 +139,9 @@ describe('recipes offline', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3
     async () => {
       const dir = join(scratch, 'lineage')
       run('demo', 'lineage', {
-        'allocate.perTask': 8,
+        'allocate.perTask': 16,
         'rollout.concurrency': 3,
+        'nl2bash.args.limit': 6,
         'composer.args.count': 1,
         'puzzles.args.count': 1,
       })
