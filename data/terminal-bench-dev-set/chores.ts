@@ -186,7 +186,7 @@ function processReport(random: Random): Chore {
   const sorted = [...totals].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
   return {
     ask: [
-      'On a server somebody has saved the table of its processes, as `ps` prints it, in `/app/processes.txt`. The first line names the columns.',
+      'The file `/app/processes.txt` is the table of a server’s processes, as `ps` printed it. The first line names the columns.',
       'Which users need how much memory? Add up the column `%MEM` for each user but `root`. Write one line for each user to `/app/answer.txt`: the name, a space, and the sum with one digit after the point. The largest sum comes first; users with the same sum are in alphabetical order.',
     ].join('\n\n'),
     files: { 'processes.txt': [['PID', 'USER', '%CPU', '%MEM', 'COMMAND'], ...rows].map(line).join('') },

@@ -8,7 +8,7 @@ import { HubStandIn } from '../../../test/fakes/hub/server.ts'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { catchPrinted } from '../../../test/printed.ts'
 import { someRecord, someTrialConfig } from '../../../test/records.ts'
-import { readTree } from '../../../test/trees.ts'
+import { readTree, type Tree } from '../../../test/trees.ts'
 import { type MakeCommand, runCommand } from '../../app/flags/command.ts'
 import { defaultJobConfig } from '../../formats/harbor-job/job-config.ts'
 import { packTasks } from '../../formats/task-parquet/pack-tasks.ts'
@@ -62,10 +62,20 @@ async function roundTrip(from: string): Promise<string> {
   return jobs
 }
 
+/** What is uploaded says of each file only whether it can be run; the umask of many users leaves more. */
+function withUsualModes(tree: Tree): Tree {
+  return Object.fromEntries(
+    Object.entries(tree).map(([path, entry]) => [
+      path,
+      'mode' in entry ? { ...entry, mode: entry.mode & 0o100 ? 0o755 : 0o644 } : entry,
+    ]),
+  )
+}
+
 test('jobs are uploaded as one file with a row for each trial, and come back as they were', async () => {
   await makeJob('one')
   await makeJob('two')
-  const before = await readTree(join(dir, 'jobs'))
+  const before = withUsualModes(await readTree(join(dir, 'jobs')))
   const jobs = await roundTrip(join(dir, 'jobs'))
   expect(await readTree(jobs)).toEqual(before)
   const card = hub.repo('me/logs').commit('main')?.files.get('README.md')?.data.toString() ?? ''
@@ -76,7 +86,7 @@ test('jobs are uploaded as one file with a row for each trial, and come back as 
 
 test('a packed job comes back as one with directories', async () => {
   const jobDir = await makeJob('one')
-  const before = await readTree(jobDir)
+  const before = withUsualModes(await readTree(jobDir))
   await packJob(jobDir)
   const jobs = await roundTrip(jobDir)
   expect(await readdir(jobs)).toEqual(['one'])

@@ -37,6 +37,8 @@ test('refuses a path that is taken, and one it may not write to', async () => {
     )
   })
   expect(await readdir(folder)).toEqual(['new'])
+  // Who is not root could not remove it else.
+  await chmod(folder, 0o755)
 })
 
 test('writes nothing when a file would leave the task', async () => {
