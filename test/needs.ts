@@ -11,13 +11,19 @@ declare module 'vitest' {
 }
 
 /**
- * Options for a `describe` or `test` that needs programs of this machine, or files by their whole path, for example
+ * Options for a `describe` or `test` that needs programs of this machine, files by their whole path, or `root`, for example
  * `describe('local sandbox', needs('bwrap'), () => ...)`: skipped by name, with the reason, where one is missing.
  */
-export function needs(...programs: string[]): { skip: boolean; meta: { skipReason?: string } } {
-  const missing = programs.filter((name) => (name.startsWith('/') ? !existsSync(name) : findProgram(name) === null))
+export function needs(...names: string[]): { skip: boolean; meta: { skipReason?: string } } {
+  if (names.includes('root') && process.geteuid?.() !== 0)
+    return { skip: true, meta: { skipReason: 'needs root, and this is an ordinary user' } }
+  const missing = names.filter((name) => name !== 'root' && !isThere(name))
   if (missing.length === 0) return { skip: false, meta: {} }
   return { skip: true, meta: { skipReason: `needs ${missing.join(', ')}, not found on this machine` } }
+}
+
+function isThere(name: string): boolean {
+  return name.startsWith('/') ? existsSync(name) : findProgram(name) !== null
 }
 
 /** Why sandboxes of this machine cannot have a network, or null. */

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { finish, recordsOf } from '../../test/contracts/trial-store.ts'
+import { needs } from '../../test/needs.ts'
 import { someRecord } from '../../test/records.ts'
 import { tempDir } from '../../test/trees.ts'
 import type { TrialRecord } from '../core/trial.ts'
@@ -200,7 +201,7 @@ test('records with and without what is optional come back as they were', async (
   expect(JSON.stringify(await indexed(dir))).toBe(JSON.stringify(await plain(dir)))
 })
 
-test('an index that another user wrote is passed over', { skip: process.geteuid?.() !== 0 }, async () => {
+test('an index that another user wrote is passed over', needs('root'), async () => {
   const dir = await makeJob(3)
   await indexed(dir)
   await chown(join(dir, indexName), 65_534, 65_534)

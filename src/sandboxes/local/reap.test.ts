@@ -27,11 +27,9 @@ describe('control groups without a sandbox', needs('bwrap'), () => {
   })
 })
 
-test.skipIf(process.getuid?.() !== 0)(
+test(
   'a process that a dead owner left half-started is known by its mounts, and ended',
-  {
-    ...needs('bwrap', 'unshare'),
-  },
+  needs('root', 'bwrap', 'unshare'),
   async () => {
     const workshop = await Workshop.open(await mkdtemp(join(tmpdir(), 'state-')))
     const id = await idOfDeadOwner()

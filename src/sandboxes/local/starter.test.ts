@@ -27,7 +27,7 @@ import { NoTerminalError, type StartRequest, starterProgram } from './starter-re
 const first = 0x7000_0000
 let usernsPid = 0
 
-describe.skipIf(process.getuid?.() !== 0)('the starter', needs('unshare'), () => {
+describe('the starter', needs('root', 'unshare'), () => {
   beforeAll(async () => {
     const child = spawn('unshare', ['--user', 'sh', '-c', 'echo ready; exec sleep 1000'], {
       stdio: ['ignore', 'pipe', 'ignore'],
