@@ -91,7 +91,7 @@ export async function startEngine(
       () => false,
     )
     if (up) break
-    if (child.exitCode !== null || tries > 300) throw new Error(`${name} does not start: ${said}`)
+    if (child.exitCode !== null || tries > 900) throw new Error(`${name} does not start: ${said}`)
     await wait(100)
   }
   const stop = async () => {

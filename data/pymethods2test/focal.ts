@@ -31,7 +31,7 @@ export function textFields(fields: Readonly<Record<string, unknown>>): FocalRow 
 
 const standard = new Set(
   (
-    '__future__ abc argparse array ast asyncio atexit base64 bdb binascii bisect builtins bz2 cProfile calendar cmath cmd ' +
+    '__future__ _thread abc argparse array ast asyncio atexit base64 bdb binascii bisect builtins bz2 cProfile calendar cmath cmd ' +
     'code codecs codeop collections colorsys compileall concurrent configparser contextlib contextvars copy copyreg csv ' +
     'ctypes curses dataclasses datetime dbm decimal difflib dis doctest email encodings enum errno faulthandler fcntl ' +
     'filecmp fileinput fnmatch fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp gzip ' +
@@ -48,7 +48,7 @@ const standard = new Set(
 
 /** Whether a class of tests is one that unittest runs: it has a class above it that is more than `object`. */
 export function isTestCase(code: string, name: string): boolean {
-  const [, above = ''] = new RegExp(`^class ${name}\\b[ \\t]*(?:\\(([^)]*)\\))?`, 'm').exec(code) ?? []
+  const [, above = ''] = new RegExp(`^[ \\t]*class ${name}\\b[ \\t]*(?:\\(([^)]*)\\))?`, 'm').exec(code) ?? []
   return above.replace(/\bobject\b/, '').trim() !== ''
 }
 

@@ -9,9 +9,7 @@ import { chores } from './chores.ts'
 
 test.each(Object.keys(chores))(
   '%s: the script finds in the files what is expected, and it is never nothing',
-  {
-    ...needs('bash', 'awk', 'git'),
-  },
+  needs('bash', 'awk', 'git'),
   async (name) => {
     for (const seed of [1, 2, 3]) {
       const chore = chores[name]!(makeRandom(seed, name))
@@ -25,6 +23,27 @@ test.each(Object.keys(chores))(
       execFileSync('bash', ['-euc', chore.solution], { cwd: dir, env })
       expect(chore.expected.length).toBeGreaterThan(0)
       expect((await readFile(join(dir, 'answer.txt'), 'utf8')).trim().split('\n')).toEqual(chore.expected)
+    }
+  },
+)
+
+test(
+  'merged-branches: the newest commit of a branch is its last one, however it is looked for',
+  needs('git'),
+  async () => {
+    const chore = chores['merged-branches']!(makeRandom(1, 'merged-branches'))
+    const dir = await tempDir()
+    await writeFile(join(dir, 'make.sh'), chore.files['make.sh']!.replaceAll('/app/', `${dir}/`))
+    execFileSync('bash', [join(dir, 'make.sh')], { stdio: 'pipe' })
+    const git = (...words: string[]) =>
+      execFileSync('git', words, { cwd: join(dir, 'project'), encoding: 'utf8' })
+        .trim()
+        .split('\n')
+    const branches = git('for-each-ref', '--format=%(refname:short)', 'refs/heads').filter((name) => name !== 'main')
+    expect(branches).toHaveLength(7)
+    for (const branch of branches) {
+      const dates = git('log', '--format=%ct', branch).map(Number)
+      expect(dates[0]).toBe(Math.max(...dates))
     }
   },
 )

@@ -121,28 +121,31 @@ function mergedBranches(random: Random): Chore {
     `2025-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`
   const commit = (date: string, what: string) =>
     `GIT_AUTHOR_DATE=${date}T12:00:00Z GIT_COMMITTER_DATE=${date}T12:00:00Z ${what}`
+  // All begin at the first commit, so that none holds a merge, whose date is later.
   const lines = branches.flatMap((branch) => {
-    const date = dateOf(branch)
     const file = branch.name.replace('/', '-')
     return [
       `git checkout -q -b ${branch.name} main`,
-      `echo ${file} > ${file} && git add ${file} && ${commit(date, `git commit -q -m "Add ${file}"`)}`,
-      'git checkout -q main',
-      ...(branch.merged ? [commit('2025-06-29', `git merge -q --no-ff -m "Merge ${branch.name}" ${branch.name}`)] : []),
+      `echo ${file} > ${file} && git add ${file} && ${commit(dateOf(branch), `git commit -q -m "Add ${file}"`)}`,
     ]
   })
+  const merges = branches.flatMap(({ merged, name }) =>
+    merged ? [commit('2025-06-29', `git merge -q --no-ff -m "Merge ${name}" ${name}`)] : [],
+  )
   const make = [
     'set -eu',
     'export HOME=/tmp GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=dev GIT_AUTHOR_EMAIL=dev@example.com GIT_COMMITTER_NAME=dev GIT_COMMITTER_EMAIL=dev@example.com',
     'mkdir -p /app/project && cd /app/project && git init -q && git checkout -q -b main',
     `echo start > README && git add README && ${commit('2024-12-01', 'git commit -q -m "Start"')}`,
     ...lines,
+    'git checkout -q main',
+    ...merges,
   ]
   const old = branches.filter((branch) => branch.merged && dateOf(branch) < '2025-06-01')
   return {
     ask: [
       'In the git repository `/app/project`, find the branches that can be cleaned up: those that are merged into `main` and whose newest commit was made before 1 June 2025 (the date of the committer, UTC).',
-      'Write their names to `/app/answer.txt`, one a line, in alphabetical order. `main` itself never counts. Delete nothing.',
+      'Write their names to `/app/answer.txt`, one a line, in alphabetical order. `main` itself never counts.',
     ].join('\n\n'),
     files: { 'make.sh': `${make.join('\n')}\n` },
     setup: [
@@ -187,7 +190,7 @@ function processReport(random: Random): Chore {
   return {
     ask: [
       'The file `/app/processes.txt` is the table of a server’s processes, as `ps` printed it. The first line names the columns.',
-      'Which users need how much memory? Add up the column `%MEM` for each user but `root`. Write one line for each user to `/app/answer.txt`: the name, a space, and the sum with one digit after the point. The largest sum comes first; users with the same sum are in alphabetical order.',
+      'How much memory does each user need? Add up the column `%MEM` for each user but `root`. Write one line for each user to `/app/answer.txt`: the name, a space, and the sum with one digit after the point. The largest sum comes first; users with the same sum are in alphabetical order.',
     ].join('\n\n'),
     files: { 'processes.txt': [['PID', 'USER', '%CPU', '%MEM', 'COMMAND'], ...rows].map(line).join('') },
     expected: sorted.map(([user, tenths]) => `${user} ${Math.floor(tenths / 10)}.${tenths % 10}`),

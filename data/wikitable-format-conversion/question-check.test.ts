@@ -142,3 +142,8 @@ test.each([
   ]
   expect(isPartOfCells(answer, { header: ['Team', 'Nation', 'Place', 'Year'], rows })).toBe(isPart)
 })
+
+test('a cell with very many notes is read at once', () => {
+  const notes = Array.from({ length: 500 }, (_, i) => `[${i}]`).join('')
+  expect(isPartOfCells('town', { header: ['Place'], rows: [[`a town${notes} x`]] })).toBe(true)
+})

@@ -17,7 +17,7 @@ def plain(text):
     text = re.sub("[\u201c\u201d]", '"', text)
     text = re.sub("[\u2010-\u2015\u2212]", "-", text)
     while True:
-        shorter = re.sub(r"((?<!^)\[[^\]]*\]|\[\d+\]|[\u2022\u2020\u2021*#+])*$", "", text.strip())
+        shorter = re.sub(r"((?<!^)\[[^\]]*\]|^\[\d+\]|[\u2022\u2020\u2021*#+])*$", "", text.strip())
         shorter = re.sub(r"(?<!^)( \([^)]*\))*$", "", shorter.strip())
         shorter = re.sub(r'^"([^"]*)"$', r"\1", shorter.strip())
         if shorter == text:

@@ -22,7 +22,7 @@ export function supported(answer: string, { header, rows }: AskedTable): string 
 }
 
 /**
- * Whether an answer is a name that no cell holds alone: "Maryland" for `#2 Maryland`. Who writes names as they stand in the table fails then. What stands in
+ * Whether an answer is a name that no cell holds alone: "Maryland" for `#2 Maryland`. A solver who copies names from the table then fails. What stands in
  * brackets at the end does not count, and numbers, dates and months are no names.
  */
 export function isPartOfCells(answer: string, { header, rows }: AskedTable): boolean {
@@ -40,7 +40,7 @@ function bare(text: string): string {
   for (let [before, after] = ['', folded(text)]; ; ) {
     before = after
     after = after
-      .replace(/(?:(?<!^)\[[^\]]*\]|\[\d+\]|[•†‡*#+])*$/, '')
+      .replace(/(?:(?<!^)\[[^\]]*\]|^\[\d+\]|[•†‡*#+])*$/, '')
       .trim()
       .replace(/(?<!^)(?: \([^)]*\))*$/, '')
       .trim()

@@ -51,7 +51,7 @@ async function runSolution(at: AgentAt, hostEnv: HostEnv): Promise<AgentExit> {
 async function findSolution(at: AgentAt): Promise<{ dir: string; executable: boolean }> {
   const dir = solutionDir(at.step?.dir ?? at.task.dir)
   const path = join(dir, solveScript('linux'))
-  const found = await statOrNull(path).catch(() => null)
+  const found = await statOrNull(path)
   if (found?.isFile()) return { dir, executable: (found.mode & 0o111) === 0o111 }
   throw new BoundaryError('task', `task ${at.task.name} has no solution: ${path} is not there`)
 }

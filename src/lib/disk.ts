@@ -142,10 +142,14 @@ export async function statOrNull(path: string): Promise<Stats | null> {
   }
 }
 
-/** The same for a link itself; null, too, for what may not be looked at. */
+/** The same, of a link itself. */
 export async function lstatOrNull(path: string): Promise<Stats | null> {
-  if (isNear(path)) return fs.lstatSync(path, { throwIfNoEntry: false }) ?? null
-  return promises.lstat(path).catch(() => null)
+  try {
+    return isNear(path) ? (fs.lstatSync(path, { throwIfNoEntry: false }) ?? null) : await promises.lstat(path)
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
 }
 
 export async function mkdir(path: string, options: fs.MakeDirectoryOptions = {}): Promise<void> {

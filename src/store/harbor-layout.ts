@@ -213,7 +213,11 @@ interface FoundTrial {
   readonly half: boolean
 }
 
-async function readTrial(dir: string, readText: ReadText = readTextIfExists): Promise<FoundTrial | null> {
+async function readTrial(
+  dir: string,
+  readText: ReadText = readTextIfExists,
+  again = false,
+): Promise<FoundTrial | null> {
   const result = await readText(join(dir, 'result.json'))
   const id = result === null ? null : idIn(result)
   if (result === null || id === null) return null
@@ -223,6 +227,8 @@ async function readTrial(dir: string, readText: ReadText = readTextIfExists): Pr
   const waiting = await readText(join(dir, replacementName, 'record.json'))
   const anew = waiting === null ? null : parseTrialRecord(waiting)
   if (anew?.id === id) return { record: anew, own: true, half: true }
+  // Its owner may just have put the record in its place.
+  if (own && !anew && !again) return readTrial(dir, readText, true)
   const record = await parseOrNull(result)
   return record && { record, own: false, half: false }
 }

@@ -129,6 +129,27 @@ test('a task that changes while it is read is read again', async () => {
   expect(TaskIndex.of(job, settleMs)?.known(task)).toBeNull()
 })
 
+test('a known task that changes while it is read has its new digests', async () => {
+  const [job, task] = [await tempDir(), await makeTask()]
+  await settle()
+  const before = await digestBy(job, task)
+  let times = 0
+  const read = await TaskIndex.of(job, settleMs)?.read(task, async (digest) => {
+    if (times++ === 0) await changes['change a file']?.(task, 1)
+    return loadTask(task, { ...(digest && { digest }), allowNoTests: true })
+  })
+  expect(read?.digests).toEqual(await digestTask(task))
+  expect([read?.digests.content === before?.content, times]).toEqual([false, 2])
+})
+
+test('what is not there is left to what reads the task', async () => {
+  const missing = join(await tempDir(), 'none')
+  const index = TaskIndex.of(await tempDir(), settleMs)
+  await expect(index?.read(missing, () => loadTask(missing, {}))).rejects.toThrow(
+    `${missing}: expected a task directory, found nothing`,
+  )
+})
+
 test('an index that names a task in another way is corrected', async () => {
   const [job, task] = [await tempDir(), await makeTask({}, 'right')]
   await settle()

@@ -63,6 +63,8 @@ export class TaskIndex {
     const known = this.#unchanged(taskDir)
     const before = known ?? stampTree(taskDir, Date.now() - this.#settleMs)
     const task = await load(known && (async () => known.digests))
+    // Changed while it was read: its digests are others now.
+    if (known && !this.#unchanged(taskDir)) return this.read(taskDir, load)
     if (known?.name === task.name) return task
     this.#changed ||= before !== null || this.#known.has(taskDir)
     if (before) this.#known.set(taskDir, { ...before, name: task.name, digests: task.digests })
@@ -78,17 +80,26 @@ export class TaskIndex {
   /** Keeps what is new; what cannot be written is left out. */
   async save(): Promise<void> {
     if (!this.#changed) return
-    const text = JSON.stringify(Object.fromEntries(this.#known))
-    await writeAtomic(this.#path, `${sumOf(text)}\t${text}\n`).catch(() => {})
+    try {
+      const text = JSON.stringify(Object.fromEntries(this.#known))
+      await writeAtomic(this.#path, `${sumOf(text)}\t${text}\n`)
+    } catch {}
   }
 }
 
 /** What is torn, foreign or another user's counts as nothing. */
 function loadEntries(path: string): readonly (readonly [string, Entry])[] {
-  if (!isOurs(path)) return []
-  const [sum, text] = readFileSync(path, 'utf8').trimEnd().split('\t', 2)
+  const [sum, text] = (readOurs(path) ?? '').trimEnd().split('\t', 2)
   if (text === undefined || sum !== sumOf(text)) return []
   return Object.entries(Object(parseJson(text))).flatMap(([dir, entry]) => (isEntry(entry) ? [[dir, entry]] : []))
+}
+
+function readOurs(path: string): string | null {
+  try {
+    return isOurs(path) ? readFileSync(path, 'utf8') : null
+  } catch {
+    return null
+  }
 }
 
 /** By hand: a schema takes as long as all the rest of the reading. */
@@ -120,7 +131,7 @@ function isUnchanged(taskDir: string, { paths, stamps }: Entry): boolean {
  * disk that may answer from memory.
  */
 function stampTree(taskDir: string, beforeMs: number): Pick<Entry, 'paths' | 'stamps'> | null {
-  if (!isCoherent(taskDir)) return null
+  if (!isPlain(statOf(taskDir, '')) || !isCoherent(taskDir)) return null
   const paths = ['']
   const stamps: number[] = []
   for (const path of paths) {

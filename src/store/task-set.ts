@@ -180,8 +180,9 @@ async function stageIn(
       } catch (error) {
         if (!['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error
         // Left by a run that died before it wrote down that the row was finished.
-        await removeAtOnce(target, scratchDir)
+        const old = await moveAside(target, scratchDir)
         await rename(dir, target)
+        await old.remove()
       }
       places.free(dir)
     },
@@ -194,13 +195,19 @@ async function stageIn(
 
 /** Removes a directory so that nobody ever finds it without some of its files, also after a kill: such a task would pass for a whole one. */
 async function removeAtOnce(dir: string, scratchDir: string): Promise<void> {
+  await (await moveAside(dir, scratchDir)).remove()
+}
+
+async function moveAside(dir: string, scratchDir: string): Promise<{ remove(): Promise<void> }> {
   const aside = await mkdtemp(join(scratchDir, 'removed-'))
   try {
     await rename(dir, join(aside, 'dir'))
   } catch (error) {
-    if (!isMissing(error)) throw error
+    // An overlay moves no directory of a layer below.
+    if (codeOf(error) === 'EXDEV') await rm(dir, { recursive: true, force: true })
+    else if (!isMissing(error)) throw error
   }
-  await rm(aside, { recursive: true, force: true })
+  return { remove: () => rm(aside, { recursive: true, force: true }) }
 }
 
 async function readJournal(path: string, there: ReadonlySet<string>): Promise<Pick<TaskSet, 'done' | 'begun'>> {

@@ -36,8 +36,9 @@ withSandboxes('kill -9 while jobs rescore writes a new score', () => {
       const died = command(['jobs', 'rescore', job], dieAt)
       expect(died.signal, died.stderr).toBe('SIGKILL')
       expect(rewardIn(join(job, trial))).toEqual({ reward })
-      for await (const record of openHarborLayout(job, {}).records())
-        expect(record.end).toMatchObject({ rewards: { reward } })
+      const ends: unknown[] = []
+      for await (const { end } of openHarborLayout(job, {}).records()) ends.push(end)
+      expect(ends).toMatchObject([{ rewards: { reward } }])
       const again = command(['jobs', 'rescore', job])
       expect(again.status, again.stderr).toBe(0)
       expect(rewardIn(join(job, trial))).toEqual({ reward: 1 })

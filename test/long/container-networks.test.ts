@@ -38,7 +38,7 @@ const listen = (box: SandboxLease) =>
   sh(box, `setsid perl -e '${answer}' > /dev/null 2>&1 & until ${isUp}; do sleep 0.05; done; echo up`)
 /** What answers at each of these addresses. */
 const reach = (addresses: readonly string[]) =>
-  `${addresses.map((at) => `timeout 2 bash -c "cat < /dev/tcp/${at}/${port}" 2>/dev/null &`).join('\n')}\nwait`
+  `${addresses.map((at) => `timeout 10 bash -c "cat < /dev/tcp/${at}/${port}" 2>/dev/null &`).join('\n')}\nwait`
 /** A busy machine may not answer at once. */
 const soon = { timeout: 60_000 }
 const links = 'tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " " | tr "\\n" " "'

@@ -27,6 +27,7 @@ describe('runs of several PID namespaces that share a cache', {
   beforeAll(async () => {
     for (let i = 0; i < 4; i++)
       await writeTask(join(scratch, 'tasks'), `task-${i}`, { solve: `sleep 1.5\n${passingSolve}` })
+    await writeTask(join(scratch, 'long'), 'task', { solve: 'sleep 300' })
   })
 
   test('lose no trial to each other, nor to clean on either side', async () => {
@@ -58,7 +59,7 @@ describe('runs of several PID namespaces that share a cache', {
       [unshare, []],
       [unshare, unshare],
     ] as const) {
-      const child = start(`killed-${of.length}-${from.length}`, of)
+      const child = start(`killed-${of.length}-${from.length}`, of, 'long')
       await expect.poll(() => leases().length, { timeout: 60_000 }).toBeGreaterThan(0)
       expect(await otJson([...from], 'clean', '--dry-run', '--json')).toMatchObject({ reaped: [], left: [] })
       child.kill('SIGKILL')
@@ -95,8 +96,8 @@ function leases(): string[] {
 
 const quiet: ('ignore' | 'inherit')[] = ['ignore', 'ignore', 'inherit']
 
-function start(job: string, words: readonly string[]): ChildProcess {
-  const args = ['run', '-p', join(scratch, 'tasks'), '-a', 'oracle', '-e', 'local', '-n', '3', '-k', '2', '-q']
+function start(job: string, words: readonly string[], tasks = 'tasks'): ChildProcess {
+  const args = ['run', '-p', join(scratch, tasks), '-a', 'oracle', '-e', 'local', '-n', '3', '-k', '2', '-q']
   return ot(words, [...args, '-o', join(scratch, 'jobs'), '--job-name', job], quiet)
 }
 

@@ -212,7 +212,7 @@ const noDataset: DatasetConfig = {
 export async function chooseTasks(config: JobConfig, request: TasksRequest): Promise<JobConfig> {
   const { tasks: path, dataset, include, exclude, limit } = request
   const narrows = include !== undefined || exclude !== undefined || limit !== undefined
-  const asked = await withTasks(config, { path, dataset }, request, narrows)
+  const asked = await askedOf(config, { path, dataset }, request, narrows)
   const datasets = asked.datasets.map((dataset) => ({
     ...dataset,
     ...(include && { taskNames: include }),
@@ -222,7 +222,7 @@ export async function chooseTasks(config: JobConfig, request: TasksRequest): Pro
   return { ...asked, datasets }
 }
 
-async function withTasks(
+async function askedOf(
   config: JobConfig,
   { path, dataset }: { readonly path: string | undefined; readonly dataset: string | undefined },
   request: TasksRequest,

@@ -37,7 +37,7 @@ test('refuses a path that is taken, and one it may not write to', async () => {
     )
   })
   expect(await readdir(folder)).toEqual(['new'])
-  // Who is not root could not remove it else.
+  // Otherwise only root could remove it.
   await chmod(folder, 0o755)
 })
 

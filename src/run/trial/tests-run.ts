@@ -140,7 +140,7 @@ async function uploadTests(
   signal: AbortSignal,
 ): Promise<void> {
   const dirs = testsDirsOf(context.task, round)
-  const scripts = await Promise.all(dirs.map((dir) => statOrNull(join(dir, testScript('linux'))).catch(() => null)))
+  const scripts = await Promise.all(dirs.map((dir) => statOrNull(join(dir, testScript('linux')))))
   const winner = scripts.findLast((found) => found !== null)
   if (!winner) return
   for (const dir of dirs) if (await exists(dir)) await lease.uploadDir(dir, sandboxPaths.tests)

@@ -23,6 +23,11 @@ function joinsTexts({ parent }: SyntaxNode): boolean {
   )
 }
 
+/** Without the brackets that only the negation needed. */
+function unwrapped(text: string, kind: string): string {
+  return kind === 'ParenthesizedExpression' && !text.includes('\n') ? text.slice(1, -1) : text
+}
+
 /** Operators that become another of their kind, and conditions that are turned round. */
 export const operatorMutators: readonly Mutator[] = [
   {
@@ -47,7 +52,7 @@ export const operatorMutators: readonly Mutator[] = [
       // `not (not a)` and brackets around one name are what no person writes.
       const [operator, operand] = condition.name === 'UnaryExpression' ? childrenOf(condition) : []
       if (operator && operand && textOf(source, operator) === not.trim())
-        return [replace(condition, textOf(source, operand))]
+        return [replace(condition, unwrapped(textOf(source, operand), operand.name))]
       return [replace(condition, single.test(condition.name) ? `${not}${inner}` : `${not}(${inner})`)]
     },
   },

@@ -56,8 +56,17 @@ export function withoutStatement(node: SyntaxNode, source: Source): Edit[] {
   const end = to + tail.length
   const isWhole = text.slice(start, from).trim() === '' && /^(?:\r?\n|$)/.test(text.slice(end))
   const hasOthers = language === 'python' ? others(target).length > 0 : target.parent?.name === 'Block'
-  if (isWhole && hasOthers) return [{ from: start, to: lineAfter(text, start, end), insert: '' }]
+  if (isWhole && hasOthers) return [{ from: commentsAbove(text, start), to: lineAfter(text, start, end), insert: '' }]
   return [replace({ from, to }, language === 'python' ? 'pass' : target.parent?.name === 'Block' ? '' : ';')]
+}
+
+/** Where the comment begins that stands directly above a line, with the same margin: it may tell what the line was there for. */
+function commentsAbove(text: string, start: number): number {
+  const margin = /^[ \t]*/.exec(text.slice(start))?.[0] ?? ''
+  const above = text.lastIndexOf('\n', start - 2) + 1
+  const line = text.slice(above, start)
+  const isComment = start > 0 && line.startsWith(margin) && /^(?:#|\/\/)/.test(line.slice(margin.length))
+  return isComment ? commentsAbove(text, above) : start
 }
 
 /** The statement, or the `if` around it that holds nothing else. */

@@ -170,7 +170,7 @@ function subjectOf({ program: { imports, expr, setup } }: Example): string {
 
 /** Methods of texts, lists and files. */
 const builtIn =
-  /^(?:splitlines|r?split|[lr]?strip|lower|upper|title|replace|decode|getvalue|read\w*|write|keys|values|items|get|pop|copy|sort|index|count|(?:starts|ends)with|to(?:String|Array|LowerCase|UpperCase)|trim|slice)$/
+  /^(?:splitlines|r?split|[lr]?strip|lower|upper|title|replace|decode|getvalue|read\w*|write|keys|values|items|get|pop|copy|sort|index|count|(?:starts|ends)with|to(?:String|Array|LowerCase|UpperCase)|trim|slice|group(?:s|dict)?|r?find|isoformat|total_seconds|hexdigest|includes|indexOf|concat|reduce|map|filter|join)$/
 
 /** The method that is called last in `made(1).changed(2).method(3)`; null where nothing is called on a result. */
 function lastOfChain(expr: string): string | null {
