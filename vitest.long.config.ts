@@ -57,8 +57,6 @@ export default defineConfig({
           name: 'together',
           include: ['test/long/**/*.test.ts', ...slow],
           exclude: [...long.exclude, ...alone],
-          // Twice the cores of a small machine: these wait for processes, containers and clusters.
-          maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },
