@@ -50,7 +50,7 @@ function logErrors(random: Random): Chore {
   return {
     ask: [
       'The files below `/app/logs`, at any depth, are logs of several hosts. A line is a time, a level, the name of a service with a colon, and a message.',
-      'Count the lines of level `ERROR` of each service, over all files. Write one line for each service that has any to `/app/answer.txt`: its name, a space, and the number. The highest number comes first; services with the same number are in alphabetical order.',
+      'For each service, count its lines of level `ERROR` in all files together. Write one line to `/app/answer.txt` for each service with at least one such line: its name, a space, and the number. The highest number comes first; services with the same number are in alphabetical order.',
     ].join('\n\n'),
     files,
     expected: sorted.map(([service, count]) => `${service} ${count}`),
@@ -190,7 +190,7 @@ function processReport(random: Random): Chore {
   return {
     ask: [
       'The file `/app/processes.txt` is the table of a server’s processes, as `ps` printed it. The first line names the columns.',
-      'How much memory does each user need? Add up the column `%MEM` for each user but `root`. Write one line for each user to `/app/answer.txt`: the name, a space, and the sum with one digit after the point. The largest sum comes first; users with the same sum are in alphabetical order.',
+      'How much memory does each user need? Add up the column `%MEM` for each user but `root`. Write one line to `/app/answer.txt` for each user: the name, a space, and the sum with one digit after the point. The largest sum comes first; users with the same sum are in alphabetical order.',
     ].join('\n\n'),
     files: { 'processes.txt': [['PID', 'USER', '%CPU', '%MEM', 'COMMAND'], ...rows].map(line).join('') },
     expected: sorted.map(([user, tenths]) => `${user} ${Math.floor(tenths / 10)}.${tenths % 10}`),

@@ -132,21 +132,20 @@ export async function statfs(dir: string): Promise<fs.StatsFs> {
 }
 
 /** Null where nothing is: most often that is what a caller wants to know, and an error with its stack would cost ten times as much. */
-export async function statOrNull(path: string): Promise<Stats | null> {
-  try {
-    return isNear(path) ? (fs.statSync(path, { throwIfNoEntry: false }) ?? null) : await promises.stat(path)
-  } catch (error) {
-    // Node.js itself passes over ENOENT only, and not over a file in the place of a directory.
-    if (isMissing(error)) return null
-    throw error
-  }
+export function statOrNull(path: string): Promise<Stats | null> {
+  return nullIfMissing(() => (isNear(path) ? fs.statSync(path, { throwIfNoEntry: false }) : promises.stat(path)))
 }
 
 /** The same, of a link itself. */
-export async function lstatOrNull(path: string): Promise<Stats | null> {
+export function lstatOrNull(path: string): Promise<Stats | null> {
+  return nullIfMissing(() => (isNear(path) ? fs.lstatSync(path, { throwIfNoEntry: false }) : promises.lstat(path)))
+}
+
+async function nullIfMissing(look: () => Soon<Stats | undefined>): Promise<Stats | null> {
   try {
-    return isNear(path) ? (fs.lstatSync(path, { throwIfNoEntry: false }) ?? null) : await promises.lstat(path)
+    return (await look()) ?? null
   } catch (error) {
+    // Node.js passes over ENOENT only, and not over a file in the place of a directory.
     if (isMissing(error)) return null
     throw error
   }

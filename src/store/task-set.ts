@@ -193,7 +193,7 @@ async function stageIn(
   }
 }
 
-/** Removes a directory so that nobody ever finds it without some of its files, also after a kill: such a task would pass for a whole one. */
+/** Removes a directory in one step. A task with only some of its files, left by a kill, would count as complete. */
 async function removeAtOnce(dir: string, scratchDir: string): Promise<void> {
   await (await moveAside(dir, scratchDir)).remove()
 }

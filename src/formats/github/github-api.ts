@@ -13,7 +13,7 @@ export interface GithubAt {
   readonly pause?: typeof sleep
 }
 
-/** An answer from GitHub: any status but rate limits and server errors. */
+/** An answer from GitHub. Rate limits and server errors have been handled. */
 export interface GithubAnswer {
   readonly status: number
   readonly document: unknown

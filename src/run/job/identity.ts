@@ -90,7 +90,7 @@ export function parseIdentity(value: unknown): JobIdentity | null {
   return parsed.success ? parsed.data : null
 }
 
-/** Of an identity that was written down only what tells its agents apart; null where that is none of this version. */
+/** The agents of a stored identity; null where another version wrote it. */
 export function agentsIn(value: Readonly<Record<string, unknown>>): JobIdentity['agents'] | null {
   return identitySchema.shape.agents.safeParse(value.agents).data ?? null
 }

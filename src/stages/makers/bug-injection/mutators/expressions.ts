@@ -32,7 +32,7 @@ function unwrapped(text: string, kind: string): string {
 export const operatorMutators: readonly Mutator[] = [
   {
     ...arithmeticMutator,
-    // Texts and lists can only be joined: any other operator fails at once.
+    // Strings and lists can only be joined. With another operator the code fails at once.
     find: (node, source) => (joinsTexts(node) ? [] : arithmeticMutator.find(node, source)),
   },
   tokenMutator('comparison-flip', comparisons, ['CompareOp'], ['BinaryExpression']),
