@@ -200,7 +200,9 @@ def train_tokenizer(rows, size):
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator((text for row in rows for _, text, _ in row), trainer)
+    # More rows cost minutes and change nothing that matters: these are enough for a vocabulary.
+    sample = rows[:: -(-len(rows) // 20_000)]
+    tokenizer.train_from_iterator((text for row in sample for _, text, _ in row), trainer)
     return tokenizer
 
 
@@ -209,14 +211,22 @@ def encode(tokenizer, rows):
     start, end = tokenizer.token_to_id(START), tokenizer.token_to_id(TURN_END)
     heads = {role: [start, *tokenizer.encode(role + "\n").ids] for role in {role for row in rows for role, *_ in row}}
     tail = tokenizer.encode("\n").ids
-    bodies = iter(tokenizer.encode_batch_fast([text for row in rows for _, text, _ in row]))
-    for row in rows:
+    for row, bodies in zip(rows, encoded(tokenizer, rows)):
         ids, learned = [], []
         for role, _, weight in row:
-            head, body = heads[role], [*next(bodies).ids, end]
+            head, body = heads[role], [*next(bodies), end]
             ids += head + body + tail
             learned += [0.0] * len(head) + [weight] * len(body) + [0.0] * len(tail)
-        yield np.array(ids), np.array(learned, np.float32)
+        yield np.array(ids, np.int32), np.array(learned, np.float32)
+
+
+def encoded(tokenizer, rows, at_once=2_000):
+    """For each conversation the tokens of its messages, one after the other. A few thousand at once: all of them together take a lot of memory."""
+    for first in range(0, len(rows), at_once):
+        part = rows[first : first + at_once]
+        bodies = iter(tokenizer.encode_batch_fast([text for row in part for _, text, _ in row]))
+        for row in part:
+            yield iter([next(bodies).ids for _ in row])
 
 
 def pack(rows, size, order):
@@ -240,6 +250,7 @@ def tensors(rows, batch, size=0, most=0, longest=1):
     Filled up to `size` tokens and `most` rows, so that all batches have one shape.
     """
     tokens, learned = (np.concatenate(side) for side in zip(*(rows[index] for index in batch)))
+    tokens = tokens.astype(np.int64)
     lengths = [len(rows[index][0]) for index in batch]
     weights = np.roll(learned, -1)
     weights[np.cumsum(lengths) - 1] = 0
@@ -316,9 +327,10 @@ def evaluate(model, rows, options, device):
     return total / count if count else None
 
 
-def rate(step, steps, options):
+def rate(step, done, options):
+    """Rises for the first steps, then falls to a tenth; `done` is the share of the training that is behind us."""
     warm = min(1.0, (step + 1) / max(1, options.warmup))
-    return options.lr * warm * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * step / max(1, steps))))
+    return options.lr * warm * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
 
 
 def order_of(rows, options):
@@ -364,7 +376,8 @@ def train(model, rows, held, options, device):
     step = first - 1
     seen = 0
     for step in range(first, len(batches)):
-        set_rate(optimizer, rate(step, len(batches), options))
+        done = max(step / len(batches), (time.time() - began) / options.seconds if options.seconds else 0)
+        set_rate(optimizer, rate(step, done, options))
         take_step(tensors(rows, batches[step], size, most, longest))
         seen += sum(len(rows[index][0]) for index in batches[step])
         if step % 20 == 0 or step == len(batches) - 1:
@@ -493,7 +506,7 @@ def main():
     flags.add_argument("--rows", type=int, help="train on the first N rows only")
     flags.add_argument("--epochs", type=int, default=1)
     flags.add_argument("--steps", type=int, help="stop after N steps")
-    flags.add_argument("--seconds", type=float, help="stop after this long; the student is saved as it is then")
+    flags.add_argument("--seconds", type=float, help="stop after this long; the rate has fallen by then as after the last step")
     flags.add_argument("--batch-tokens", type=int, default=65536)
     flags.add_argument("--lr", type=float, default=1e-3)
     flags.add_argument("--warmup", type=int, default=50)
