@@ -1,4 +1,4 @@
-import { getCurrentTest } from 'vitest/suite'
+import { TestRunner } from 'vitest'
 
 /**
  * Runs `work` as an ordinary user, which is `nobody` when the tests run as root. A Node that may use io_uring, such as Debian's, cannot
@@ -9,7 +9,7 @@ export async function asOrdinaryUser<T>(work: () => Promise<T>): Promise<T> {
   try {
     process.seteuid?.(65534)
   } catch (error) {
-    if (String(error).includes('io_uring')) getCurrentTest()?.context.skip(String(error))
+    if (String(error).includes('io_uring')) TestRunner.getCurrentTest()?.context.skip(String(error))
     throw error
   }
   try {

@@ -28,6 +28,8 @@ export function makeEventReader(
     // A return at the very end may be the first half of a line's end.
     const end = text.endsWith('\r') ? text.length - 1 : text.length
     const lineEnd = /\r\n|\n|\r/g
+    // What was looked through before holds no end of a line: an event without one must not be read from its start again and again.
+    lineEnd.lastIndex = rest.endsWith('\r') ? rest.length - 1 : rest.length
     let from = 0
     for (let match = lineEnd.exec(text); match && match.index < end; match = lineEnd.exec(text)) {
       readLine(text.slice(from, match.index))
