@@ -22,7 +22,7 @@ require('node:net').createServer((socket) => socket.end()).listen(Number(port), 
 if (isFirst) setTimeout(() => process.exit(255), 500)
 `
 
-function jobOf(facts: string, work: string) {
+function jobOf(facts: string, work: string, { patienceSec = 60 } = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'ot-tunnel-'))
   writeFileSync(join(dir, 'ssh'), fakeSsh.replaceAll('DIR', JSON.stringify(dir)), { mode: 0o755 })
   const cluster = parseClusterYaml(
@@ -31,8 +31,9 @@ function jobOf(facts: string, work: string) {
   )
   const tunnel = openTunnel(cluster).map(({ about, lines }) => ({
     about,
-    // Not so patient.
-    lines: lines.map((line) => line.replace('SECONDS + 60', 'SECONDS + 2').replace('sleep 5', 'sleep 0.2')),
+    lines: lines.map((line) =>
+      line.replace('SECONDS + 60', `SECONDS + ${patienceSec}`).replace('sleep 5', 'sleep 0.2'),
+    ),
   }))
   const unit = { launchDir: dir, job: 'unit', isArray: false, restarts: 0 }
   const script = renderPieces([frame(unit), ...tunnel, runProgram('work', ['bash', '-c', work]), frameEnd])
@@ -54,10 +55,15 @@ function jobOf(facts: string, work: string) {
   }
 }
 
+/** Connects to the tunnel once it was opened again, however long a loaded machine takes for that. */
+const reachSecond = `
+until [ "$(wc -l < "\${PATH%%:*}/calls")" -gt 1 ] && (exec 3<> /dev/tcp/127.0.0.1/\${ALL_PROXY##*:}) 2> /dev/null; do sleep 0.1; done
+echo reached`
+
 test('a job works through its tunnel, which is opened again when it breaks and ends with the job', async () => {
   const job = jobOf(
     'ssh_tunnel: { host: login01 }',
-    `echo "$ALL_PROXY $all_proxy \${HTTPS_PROXY:-none} $no_proxy"; sleep 2; (exec 3<> /dev/tcp/127.0.0.1/\${ALL_PROXY##*:}) && echo reached`,
+    `echo "$ALL_PROXY $all_proxy \${HTTPS_PROXY:-none} $no_proxy"${reachSecond}`,
   )
   const { status, stdout, stderr } = job.run()
   expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.stringContaining('it is opened again') })
@@ -86,7 +92,7 @@ test('a proxy behind the other machine is set for programs that speak HTTP', () 
 })
 
 test('a tunnel that cannot be opened ends the job and says so', () => {
-  const job = jobOf('ssh_tunnel: { host: login01 }', 'echo worked')
+  const job = jobOf('ssh_tunnel: { host: login01 }', 'echo worked', { patienceSec: 2 })
   writeFileSync(join(job.dir, 'refuse'), '')
   expect(job.run()).toMatchObject({
     status: 69,
