@@ -16,10 +16,12 @@ function row({
   title = 'Killed after a minute',
   votes = { score: 3, accepted: true, isOwn: false } as object,
   otherAnswers = [] as object[],
+  after = '',
+  questionCode = [] as object[],
 } = {}) {
-  const full = `${answer}\n\n${answerCode.map(({ text }) => `\`\`\`\n${text}\n\`\`\``).join('\n\n')}`
+  const full = `${answer}\n\n${answerCode.map(({ text }) => `\`\`\`\n${text}\n\`\`\``).join('\n\n')}\n\n${after}`
   const best = { id: 2, ...votes, body: full, code: answerCode }
-  const fields = { title, body, day: '2022-01-02', code: [], answer: best, otherAnswers }
+  const fields = { title, body, day: '2022-01-02', code: questionCode, answer: best, otherAnswers }
   return { id: '1', source: 'unix', fields }
 }
 const settings = { domain: 'unix.stackexchange.com', passAt: 0.75, minEndorsements: 2 }
@@ -64,7 +66,7 @@ test.each([
   ['answer-is-unsure', { answer: `I could not find a way around this yet. ${said}` }],
   ['answer-was-corrected', { answer: `${said} Edit based on comments: it isn't the memory.` }],
   ['answer-too-short', { answer: 'Raise the limit.' }],
-  ['answer-is-own', { votes: { score: 9, accepted: true, isOwn: true } }],
+  ['answer-is-own', { votes: { score: 1, accepted: true, isOwn: true } }],
   ['answer-little-endorsed', { votes: { score: 1, accepted: false, isOwn: false } }],
   ['answer-little-endorsed', { votes: { score: 0, accepted: true, isOwn: false } }],
   ['answer-disputed', { votes: { score: 2, accepted: true, isOwn: false, comments: 4 } }],
@@ -76,9 +78,67 @@ test.each([
   ['answer-was-corrected', { answer: `See further. ## Original post: ${said}` }],
   ['answer-is-a-story', { answer: `${said} That happened to me, too.` }],
   ['answer-of-its-day', { answer: `It works in commit ${'c801b700'.repeat(5)}. ${said}` }],
+  ['answer-is-a-story', { answer: `This thread helped me: https://example.org/thread. ${said}` }],
+  ['no-single-answer', { body: `${asked} How do people handle this?` }],
+  ['solved-in-question', { body: `${asked} I have included such an answer.` }],
   ['no-criteria', { answer: `${'Its manual is https://example.org/manual for this. '.repeat(9)}`, answerCode: [] }],
 ])('%s: such a question makes no task', (drop, given) => {
   expect(make(given)).toMatchObject({ drop, id: '1' })
+})
+
+test.each([
+  ['others voted for what the asker answered', { votes: { score: 2, accepted: true, isOwn: true } }],
+  ['credit after the answer', { answer: said, after: 'As Ann said in the comments, thanks to @bob, this also helps.' }],
+  ['a polite way to answer', { answer: `Could you please try following. ${said}` }],
+  ['a question for a condition', { title: 'When is a service killed?' }],
+  ['the future of the reader', { answer: `This avoids conflicts in the future. ${said}` }],
+  ['lines that occur twice', { answer: `It reads each duplicate line again. ${said}` }],
+  ['an error as the question', { title: 'UnitLimitError', body: 'The service stops after a minute with `code 137`.' }],
+])('%s: such a question makes a task', (_, given) => {
+  expect(make(given)).not.toHaveProperty('drop')
+})
+
+test('that askers who show what they want accept code counts as another reader', () => {
+  const votes = { score: 0, accepted: true }
+  const body = `${asked} The expected output is below.`
+  const twoBlocks = [block('a'), block('b')]
+  expect(make({ votes, body })).toMatchObject({ drop: 'answer-little-endorsed' })
+  expect(make({ votes, body: asked, questionCode: twoBlocks })).toMatchObject({ drop: 'answer-little-endorsed' })
+  expect(make({ votes, body, questionCode: twoBlocks })).not.toHaveProperty('drop')
+  const own = { ...votes, score: 1, isOwn: true }
+  expect(make({ votes: own, body, questionCode: twoBlocks })).toMatchObject({ drop: 'answer-is-own' })
+})
+
+test('that askers accept their own answer says nothing', () => {
+  const own = { score: 3, accepted: true, isOwn: true }
+  const other = (score: number) => ({ id: 3, score, accepted: false, body: `Others say: ${said}`, code: [] })
+  expect(rubricOf(make({ votes: own, otherAnswers: [other(3)] })).reference).toMatch(/^Others say/)
+  expect(rubricOf(make({ votes: own, otherAnswers: [other(2)] })).reference).toMatch(/^The kernel/)
+})
+
+test('criteria hold no sentence that goes on in code, points back, gives credit or announces', () => {
+  const more =
+    'What happens to the service is that it is started again so that\n\n```\nx\n```\n\nThat is the difference between these two kinds of services and limits. There is a perfect way to handle such a service. The example shows a service that has the same limit. Thanks to Ann for the hint that the service has a limit.'
+  const made = make({ answer: `${said.replace(/:$/, '.')} ${more}` })
+  const texts = rubricOf(made)
+    .criteria.map(({ text }) => text)
+    .join('\n')
+  expect(texts).toContain('The kernel kills it')
+  expect(texts).not.toMatch(/so that"|"That is|"There is|"The example|"Thanks/)
+})
+
+test('what one did oneself helps nobody else where the asker tells it', () => {
+  const answer = `I reset the machine. ${said}`
+  expect(make({ answer })).not.toHaveProperty('drop')
+  expect(make({ answer, votes: { score: 5, isOwn: true, accepted: true } })).toMatchObject({
+    drop: 'answer-is-a-story',
+  })
+})
+
+test('an answer that adds to others leans on them', () => {
+  expect(make({ answer: `Remi already has a couple of good points. ${said}` })).toMatchObject({
+    drop: 'answer-leans-on-others',
+  })
 })
 
 test('an answer that readers discuss less than they stand behind it counts, and so does a commit that the question names', () => {
@@ -125,8 +185,12 @@ function rubricOf(made: ReturnType<typeof byRubric>) {
   return rubricSchema.parse(JSON.parse(String(made.files?.['tests/judge.json']?.data)))
 }
 
-test('output in an answer is no code that others have to give', () => {
-  const made = make({ answerCode: [block('Killed process 12, fatal error', 'The log says:')] })
+test.each([
+  ['Killed process 12, fatal error', 'The log says:'],
+  ['# print(found)\n0  killed\n1  stopped', ''],
+  ['found = ["killed", "stopped", "started"]', 'A mock list to show how it works'],
+])('output and invented data in an answer are no code that others have to give: %s', (text, before) => {
+  const made = make({ answerCode: [block(text, before)] })
   if ('drop' in made) throw new Error(made.drop)
   expect(String(made.files?.['tests/judge.json']?.data)).not.toContain('"code"')
 })
@@ -137,11 +201,22 @@ test.each([
     'The `exit_code 137` is that of a process that was killed by the kernel.',
     { body: `${asked} (exit code 137)` },
   ],
+  ['what stands in a sentence of credit', 'It was suggested by Ann, see `man systemd.exec` for it.', {}],
+  [
+    'a value of the code of the answer',
+    'The name is `hello` here.',
+    { answerCode: [block(`${code}\nEnvironment="hello"`)] },
+  ],
   ['what only an example has', 'For example, `systemctl status demo` shows it.', {}],
   [
     'names that the answer declares itself',
     'Call `restartLater` in your own manager of services.',
     { answerCode: [block(`function restartLater() {}\n${code}`)] },
+  ],
+  [
+    'methods that the answer declares itself',
+    'Here `restartSoon()` is called by the manager of services.',
+    { answerCode: [block(`public static void restartSoon() {\n}\n${code}`)] },
   ],
 ])('%s is no criterion', (_, sentence, given) => {
   const made = make({ ...given, answer: `${said.replace(/:$/, '.')} ${sentence}` })

@@ -7,7 +7,15 @@ import {
   type RawRow,
   type RubricFile,
 } from 'ot-agent'
-import { answersOf, endorsements, isDisputed, type PostAnswer, type Question, readQuestion } from './question.ts'
+import {
+  answersOf,
+  endorsements,
+  isDisputed,
+  type PostAnswer,
+  proseOf,
+  type Question,
+  readQuestion,
+} from './question.ts'
 import { criteriaOf } from './rubric/criteria.ts'
 import { unfitness } from './rubric/fitness.ts'
 
@@ -26,10 +34,13 @@ export function byRubric(row: RawRow, { domain, passAt, minEndorsements }: Rubri
   if (question === null) return { drop: 'no-checkable-answer', detail: 'expected a question with an answer', id }
   const { title, body, day } = question
   const answer = mostEndorsed(question)
-  if (answer === undefined) return { drop: 'answer-is-own', detail: 'only the asker has answered', id }
-  const readers = endorsements(answer)
+  const readers = endorsements(answer) + (couldCheck(question, answer) ? 1 : 0)
   if (readers < minEndorsements)
-    return { drop: 'answer-little-endorsed', detail: `${readers} readers stand behind it`, id }
+    return {
+      drop: answer.isOwn ? 'answer-is-own' : 'answer-little-endorsed',
+      detail: `${readers} readers stand behind it`,
+      id,
+    }
   if (isDisputed(answer))
     return { drop: 'answer-disputed', detail: `${answer.comments} remarks, ${readers} readers behind it`, id }
   const unfit = unfitness(question, answer)
@@ -50,11 +61,19 @@ export function byRubric(row: RawRow, { domain, passAt, minEndorsements }: Rubri
   }
 }
 
-/** Not one that the asker wrote: it tells what helped in one case, which others cannot know. */
-function mostEndorsed(question: Question): PostAnswer | undefined {
-  const [best] = answersOf(question)
-    .filter(({ isOwn }) => !isOwn)
-    .sort((a, b) => endorsements(b) - endorsements(a))
+/** Askers who show what they want and accept code have run it: that counts as much as another reader. */
+function couldCheck({ body, code }: Question, { accepted, isOwn, ...answer }: PostAnswer): boolean {
+  return accepted && !isOwn && code.length > 1 && answer.code.length > 0 && showsWanted.test(proseOf(body))
+}
+
+const showsWanted =
+  /\b(?:(?:expected|desired|wanted|required|final) (?:output|result|outcome)s?|(?:output|result)s? (?:should|must|looks?|will|would|is|are|as)\b|(?:should|to|must) look (?:like|as)|looks? (?:as follows|like (?:this|following)))/i
+
+/** Where two are equal, the one that the asker did not write. */
+function mostEndorsed(question: Question): PostAnswer {
+  const [best = question.answer] = [...answersOf(question)].sort(
+    (a, b) => endorsements(b) - endorsements(a) || Number(a.isOwn) - Number(b.isOwn),
+  )
   return best
 }
 

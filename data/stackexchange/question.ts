@@ -44,9 +44,9 @@ export function asksToExplain(title: string): boolean {
   )
 }
 
-/** How many people stand behind an answer: the votes for it, and the asker who accepted it. */
-export function endorsements({ score, accepted }: PostAnswer): number {
-  return score + (accepted ? 1 : 0)
+/** How many people stand behind an answer: the votes for it, and the asker who accepted it. Nobody can vote for their own, and accepting it says nothing. */
+export function endorsements({ score, accepted, isOwn }: PostAnswer): number {
+  return score + (accepted && !isOwn ? 1 : 0)
 }
 
 /** More remarks than people behind it: readers discuss it, and what they say is not in the dump. */

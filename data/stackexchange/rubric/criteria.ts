@@ -64,7 +64,7 @@ function newDetails(question: Question, answer: PostAnswer): readonly Detail[] {
   const known = joined(`${question.title}\n${question.body}`)
   const found = new Map<string, Detail>()
   for (const context of sentencesOf(proseOf(answer.body)))
-    for (const [, , span = ''] of context.matchAll(/(`+)(.+?)\1/g)) {
+    for (const [, , span = ''] of givesCredit.test(context) ? [] : context.matchAll(/(`+)(.+?)\1/g)) {
       const detail = span.trim()
       const key = joined(detail)
       const isNew = !found.has(key) && !known.includes(key)
@@ -73,7 +73,7 @@ function newDetails(question: Question, answer: PostAnswer): readonly Detail[] {
         isTelling(detail) &&
         !isExample(context) &&
         !isOwnName(detail, answer) &&
-        !isStandIn(detail, context)
+        !isStandIn(detail, context, answer)
       )
         found.set(key, { detail, context: context.slice(0, maxContextChars) })
     }
@@ -93,17 +93,20 @@ function isExample(context: string): boolean {
 
 /** A name that the answer makes up for its own code. It cannot be known from the question. */
 function isOwnName(detail: string, { code }: PostAnswer): boolean {
-  if (!/^\w+$/.test(detail)) return false
+  const name = detail.replace(/\(\)$/, '')
+  if (!/^\w+$/.test(name)) return false
   const declared = new RegExp(
-    `\\b(?:def|function|fn|func|let|class|data|newtype|type|module)\\s+${detail}\\b|^\\s*${detail}\\s*::`,
+    `\\b(?:def|function|fn|func|let|class|data|newtype|type|module)\\s+${name}\\b|^\\s*${name}\\s*::|^[ \\t]*(?:\\w+[ \\t]+)+${name}[ \\t]*\\([^;\\n]*\\)[ \\t]*\\{`,
     'm',
   )
   return code.some(({ text }) => declared.test(text))
 }
 
-/** `bbs` in "write `show bbs`, where `bbs` is your variable". */
-function isStandIn(detail: string, context: string): boolean {
-  return context.includes(`where \`${detail}\` `)
+/** `bbs` in "write `show bbs`, where `bbs` is your variable", and a text that the answer's code takes as a value. */
+function isStandIn(detail: string, context: string, { code }: PostAnswer): boolean {
+  const quoted = detail.replace(/^(["'])(.*)\1$/, '$2')
+  const isValue = code.some(({ text }) => text.includes(`'${quoted}'`) || text.includes(`"${quoted}"`))
+  return isValue || context.includes(`where \`${detail}\` `)
 }
 
 /** Not a placeholder, a number, an address or a bare word of every program. */
@@ -120,7 +123,8 @@ function isTelling(detail: string): boolean {
 /** The longest block of the answer that is code, and does not stand in the question; none when there is none. */
 function newCode(question: Question, answer: PostAnswer): Blocks {
   const isOutput = ({ text, before }: Blocks[number]) =>
-    /\b(?:errors?|exception|traceback|warning|fatal)\b/i.test(text) ||
+    /\b(?:errors?|exception|traceback|warning|fatal)\b|^(?:#\s*)?print\s*\([\w.]+\)\s*\n/i.test(text) ||
+    /\b(?:mock|sample|dummy|toy)\b/i.test(before) ||
     /\b(?:outputs?|errors?|messages?|logs?|prints?|shows|throws|returns|results?|response)\b[^.]*$/i.test(before)
   const fresh = answer.code.filter((block) => !isOutput(block) && !question.body.includes(block.text))
   const longest = fresh.sort((a, b) => b.text.length - a.text.length).filter(isCode)
@@ -148,18 +152,25 @@ function wordsOf(text: string): string[] {
   return [...new Set(text.toLowerCase().match(/[a-z][\w-]{4,}/g))]
 }
 
+const givesCredit = /(?:^|\s)@\w|\b(?:thanks|kudos|credits?|comments?|suggested by)\b/i
+
 const notAClaim: readonly RegExp[] = [
   /[:?]$/,
   /^[a-z]/,
   /https?:|\b(?:hope|thank|welcome|good luck|disclaimer|edit|update|sorry|hi|hello|cheers|i|i'm|i've|my|me|above|below|questions?|answers?)\b/i,
   /^(?:\(|related\b|also\b|(?:but|and|or)\b|by the way|it depends|for instance|e\.?g\b|if not\b|if (?:this|that) (?:does|is)|this is (?:a|an|the|my) (?:sample|example|snippet|query|command)|removing (?:these|those|this|that))/i,
   /\b(?:provide more|more details|these (?:two |three |few )?lines|first glance|the following (?:lines?|code|commands?)|a bit technical|not (?:really )?sure|what you mean)\b/i,
+  /^(?:that(?:'s| is) (?:the|why|how|what)|so,? as\b|th(?:e|is|at) examples?\b|make the following|there (?:is|are) (?:\w+ ){1,4}ways?\b)/i,
+  givesCredit,
   /^(?:here|see|check|look|well|you can (?:find|see|check|read)|for (?:more|further|example)|the following|as follows|more (?:info|details)|in this|to make a long|now|then|first|second|finally|next)\b/i,
 ]
 
+/** What ends without a mark goes on in a block of code, which the criterion would lack. */
+const isWhole = /[.!][)"'`*\]]*$/
+
 function isClaim(sentence: string): boolean {
   const words = sentence.split(/\s+/).length
-  return words >= 7 && words <= 60 && !notAClaim.some((pattern) => pattern.test(sentence))
+  return words >= 7 && words <= 60 && isWhole.test(sentence) && !notAClaim.some((pattern) => pattern.test(sentence))
 }
 
 /** Sentences of prose; the points of a list and headings stand for themselves. */

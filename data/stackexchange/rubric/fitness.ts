@@ -13,7 +13,7 @@ const ofQuestion: readonly Rule[] = [
   ['needs-picture', /\[image: |i\.stack\.imgur\.com|\b(?:screen ?shots?|see (?:the )?(?:image|picture))\b/i],
   [
     'solved-in-question',
-    /\b(?:(?:i|we) (?:have |'ve |just |finally |already )*(?:solved|fixed|figured (?:it|this|that) out|found (?:a|the|my) (?:solution|answer|fix|workaround|mistake|problem))|(?:final|working) solution|solved it|fixed it|(?:edit|update)\W{0,6}\s*(?:\w+\W+){0,6}(?:solved|fixed|works now|resolved)|(?:edit|update)\b[^\n]{0,150}\bnow work(?:s|ing))\b/i,
+    /\b(?:(?:i|we) (?:have |'ve |just |finally |already )*(?:solved|fixed|figured (?:it|this|that) out|found (?:a|the|my) (?:solution|answer|fix|workaround|mistake|problem))|(?:final|working) solution|(?:i(?:'ve| have)? (?:included|added|posted)|see) (?:\w+ )?(?:such an|an|my|my own) answer|solved it|fixed it|(?:edit|update)\W{0,6}\s*(?:\w+\W+){0,6}(?:solved|fixed|works now|resolved)|(?:edit|update)\b[^\n]{0,150}\bnow work(?:s|ing))\b/i,
   ],
   [
     'about-one-account',
@@ -21,7 +21,7 @@ const ofQuestion: readonly Rule[] = [
   ],
   [
     'no-single-answer',
-    /\b(?:any (?:\w+,? ){0,4}(?:strategies|methodologies)|any (?:recommendations?|suggestions? for|plans?|news|roadmap|timeline)|what(?:'s| is| are) (?:the|your) (?:best|favou?rite)|which (?:\w+ )?(?:is|are) (?:the )?best|recommend (?:a|any|some)|best practices?|pros and cons|(?:strongest|best) arguments?|(?:your|any) (?:thoughts|opinions?)|when (?:will|is|are|can we)|is there a (?:plan|roadmap|timeline))\b/i,
+    /\b(?:any (?:\w+,? ){0,4}(?:strategies|methodologies)|any (?:recommendations?|suggestions? for|plans?|news|roadmap|timeline)|what(?:'s| is| are) (?:the|your) (?:best|favou?rite)|which (?:\w+ )?(?:is|are) (?:the )?best|recommend (?:a|any|some)|how do (?:people|others|you all|folks)|best practices?|pros and cons|(?:strongest|best) arguments?|(?:your|any) (?:thoughts|opinions?)|when (?:will|can we)|when (?:is|are) [^.?!\n]{0,60}\b(?:coming|released?|launch\w*|available|ready|planned|due|expected)|is there a (?:plan|roadmap|timeline))\b/i,
   ],
   [
     'code-elsewhere',
@@ -34,19 +34,15 @@ const ofAnswer: readonly Rule[] = [
   ['answer-has-picture', /\[image: |i\.stack\.imgur\.com/],
   [
     'answer-asks-back',
-    /\b(?:(?:could|can|would|did|have) you (?:\w+ ){0,2}(?:post|share|provide|show|add|give|try|tried|check(?:ed)?|clarify|elaborate|confirm|tell|specify)|please (?:post|share|provide|add|clarify|edit)|more (?:details?|information|info|context) (?:is|are|would|please)|what (?:version|os|operating system) (?:are|do) you|hard to (?:tell|say)|not sure (?:if|what|why|how|but)|i(?:'m| am) guessing|just a guess|i guess|let me know)\b/i,
-  ],
-  [
-    'answer-leans-on-others',
-    /\b(?:(?:the|other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:above|below|by|from)|(?:other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:is|are|was)|as (?:\w+ ){1,3}(?:said|mentioned|pointed out|stated|commented)|in (?:the|your|my) comments?|see my (?:comment|other answer)|asked (?:this |the same )?(?:question )?(?:on|in) (?:the )?(?:discord|telegram|forum)|thanks to|kudos|credits? to|duplicate)\b|(?:^|\s)@\w{3,}/im,
+    /\b(?:(?:could|can|would|did|have) you (?:\w+ ){0,2}(?:post|share|provide|show|add|give|try(?! (?:the )?following)|tried|check(?:ed)?|clarify|elaborate|confirm|tell|specify)|please (?:post|share|provide|add|clarify|edit)|more (?:details?|information|info|context) (?:is|are|would|please)|what (?:version|os|operating system) (?:are|do) you|hard to (?:tell|say)|not sure (?:if|what|why|how|but)|i(?:'m| am) guessing|just a guess|i guess|let me know)\b/i,
   ],
   [
     'answer-of-its-day',
-    /\b(?:not (?:yet|possible (?:yet|right now|at the moment|currently)|(?:currently |yet )?(?:implemented|supported|available|released))|currently (?:not|no|there|being|under|in development|unavailable|working on|a bug)|(?:at|for) the moment|right now|as of (?:now|today|writing|this writing|yet)|known (?:bug|issue)|(?:it|this|that)(?:'s| is| was| looks like| seems| seems to be| may be| could be)? (?:probably |likely )?a bug|(?:will|should|to) be (?:\w+ )?(?:released|available|fixed|supported|implemented|deployed)|(?:next|upcoming|future) (?:release|version|update|hard ?fork)|in (?:the|a) (?:near )?future|coming soon|work in progress|pull request|has been (?:fixed|merged|reported)|i (?:opened|created|filed|submitted|raised) (?:an? )?(?:issue|bug|pr|ticket)|fixed itself|no longer (?:an issue|a problem))\b|https?:\/\/github\.com\/[\w.-]+\/[\w.-]+\/(?:issues|pull)\//i,
+    /\b(?:not (?:yet(?! (?:exist|know|run|have|been)\b)|possible (?:yet|right now|at the moment|currently)|(?:currently |yet )?(?:implemented|supported|available|released))|currently (?:not|no|there|being|under|in development|unavailable|working on|a bug)|(?:at|for) the moment|right now|as of (?:now|today|writing|this writing|yet)|known (?:bug|issue)|(?:it|this|that)(?:'s| is| was| looks like| seems| seems to be| may be| could be)? (?:probably |likely )?a bug|(?:will|should|to) be (?:\w+ )?(?:released|available|fixed|supported|implemented|deployed)|(?:next|upcoming|future) (?:release|version|update|hard ?fork)|(?:will|planned|plans?|hopefully|might|could)\b[^.\n]{0,80}\bin (?:the|a) (?:near )?future|in (?:the|a) near future|coming soon|work in progress|pull request|has been (?:fixed|merged|reported)|i (?:opened|created|filed|submitted|raised) (?:an? )?(?:issue|bug|pr|ticket)|fixed itself|no longer (?:an issue|a problem))\b|https?:\/\/github\.com\/[\w.-]+\/[\w.-]+\/(?:issues|pull)\//i,
   ],
   [
     'answer-is-unsure',
-    /\b(?:afaik|iirc|i (?:can't|cannot|can not) (?:say|tell)|(?:i'm|i am) only answering|i just checked|as (?:far as )?i (?:know|remember|recall|understand|can tell)|(?:on|at) first (?:glance|sight)|not (?:really|quite|entirely|totally|100%|completely) sure|i(?:'m| am) not (?:sure|certain|an expert)|i could(?: not|n't) find|it (?:probably|may|might) contains?|my (?:best )?guess|i would guess|i suspect|might be wrong|correct me)\b/i,
+    /\b(?:afaik|iirc|i (?:can't|cannot|can not) (?:say|tell)|(?:i'm|i am) only answering|i just checked|as (?:far as )?i (?:know|remember|recall|understand|can tell)|(?:on|at) first (?:glance|sight)|not (?:really|quite|entirely|totally|100%|completely) sure|i(?:'m| am) not (?:sure|certain|an expert)|i (?:could|did)(?: not|n't) find|but i think you (?:should|need|can|could)|it (?:probably|may|might) contains?|my (?:best )?guess|i would guess|i suspect|might be wrong|correct me)\b/i,
   ],
   // What follows is about the page, not about the question.
   [
@@ -60,7 +56,15 @@ const ofAnswer: readonly Rule[] = [
   ],
   [
     'answer-is-a-story',
-    /\b(?:figured (?:it|this) out|the following worked|this fixed (?:it|my)|happen(?:s|ed) to me|(?:same|similar) (?:problem|issue|error) (?:here|too|as)|me too|i (?:am|was) (?:also )?(?:having|facing|getting) the same|worked for me|works for me|fixed it by|my (?:problem|issue|mistake|bad|fault)|turns out|turned out|i (?:re-?installed|restarted|rebooted|deleted|found out|figured|realized|realised|managed|ended up|was able|finally|solved|forgot|had to|missed))\b/i,
+    /\b(?:figured (?:it|this) out|the following worked|this fixed (?:it|my)|happen(?:s|ed) to me|(?:same|similar) (?:problem|issue|error) (?:here|too|as)|me too|i (?:am|was) (?:also )?(?:having|facing|getting) the same|worked for me|works for me|this (?:thread|post|link|question|answer) helped|fixed it by|my (?:problem|issue|mistake|bad|fault)|turns out|turned out|i (?:re-?installed|restarted|rebooted|deleted|found out|figured|realized|realised|managed|ended up|was able|finally|solved|forgot|had to|missed))\b/i,
+  ],
+]
+
+/** What an answer's opening may not do. Further down it is an aside, after the answer itself. */
+const ofOpening: readonly Rule[] = [
+  [
+    'answer-leans-on-others',
+    /\b(?:(?:the|other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:above|below|by|from)|(?:other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:is|are|was)|as (?!(?:it|they|i|we)\b)(?:\w+ ){1,3}(?:said|mentioned|pointed out|stated|commented)|in (?:the|your|my) comments?|see my (?:comment|other answer)|asked (?:this |the same )?(?:question )?(?:on|in) (?:the )?(?:discord|telegram|forum)|thanks to|kudos|credits? to|duplicate of|already (?:has|have|made|gave|given|covered|explained)\b[^.\n]{0,40}\b(?:points?|answers?|explanations?)|(?:adding|to add|in addition) to\b[^.\n]{0,30}\banswers?)\b|(?:^|\s)@\w{3,}/im,
   ],
 ]
 
@@ -75,21 +79,42 @@ const maxAnswerChars = 8000
 export function unfitness(question: Question, answer: PostAnswer): Unfit | null {
   const asked = `${question.title}\n${proseOf(question.body)}`
   const said = proseOf(answer.body)
-  // `@String` in code mentions no user.
-  const words = said.replace(/`[^`\n]*`/g, '`code`')
+  const words = withoutSpans(said)
   return (
     broken(ofQuestion, asked) ??
-    (/\?|\b(?:how|why|what|which|where|error|fail|expect|should|cannot|can't|unable|help|want|need)\b/i.test(asked)
+    (/\?|\b(?:how|why|what|which|where|\w*(?:error|exception)|fail|expect|should|cannot|can't|(?:are|is|does|do)n't|unable|help|want|need)\b/i.test(
+      asked,
+    )
       ? null
       : { drop: 'asks-nothing', detail: 'expected a question, found none' }) ??
     broken(ofAnswer, words) ??
-    (deeds(said) < 2 ? null : { drop: 'answer-is-a-story', detail: 'tells what its author did' }) ??
+    broken(ofOpening, openingOf(answer)) ??
+    (deeds(said) < (answer.isOwn ? 1 : 2)
+      ? null
+      : { drop: 'answer-is-a-story', detail: 'tells what its author did' }) ??
     lengthProblem(answer) ??
     untoldCommit(question, answer) ??
     (said.trim().length < explanationChars && repeatsQuestion(question, answer)
       ? { drop: 'solved-in-question', detail: 'most lines of code of the answer stand in the question' }
       : null)
   )
+}
+
+/** The words before the first block of code, and the first paragraph in any case. */
+function openingOf({ body }: PostAnswer): string {
+  const upToCode = body.split(/^(?:> )*`{3,}/m, 1)[0] ?? ''
+  const opening =
+    upToCode.trim() === ''
+      ? (proseOf(body)
+          .trim()
+          .split(/\n{2,}/, 1)[0] ?? '')
+      : upToCode
+  return withoutSpans(opening)
+}
+
+/** `@String` in code mentions no user. */
+function withoutSpans(text: string): string {
+  return text.replace(/`[^`\n]*`/g, '`code`')
 }
 
 function broken(rules: readonly Rule[], text: string): Unfit | null {

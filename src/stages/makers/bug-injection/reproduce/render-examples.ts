@@ -132,8 +132,9 @@ const common = new Set([
   ],
 ])
 
-/** Functions and classes that a program defines, with what they are decorated with. */
-const definition = /(?:^|\n)(?:@([\w.]+)[^\n]*\n)?(?:async\s+)?(?:def|class)\s+(\w+)/g
+/** Functions, methods and classes that a program defines, with what they are decorated with or made of. */
+const definition =
+  /(?:^|\n)[ \t]*(?:@([\w.]+)[^\n]*\n[ \t]*)?(?:async\s+)?(?:def\s+(\w+)|class\s+(\w+)(?:\(([\w.]+)\))?)/g
 
 /** What was called: the outermost call of something that is neither the language's own nor the program's. */
 function subjectOf({ program: { imports, expr, setup } }: Example): string {
@@ -141,7 +142,9 @@ function subjectOf({ program: { imports, expr, setup } }: Example): string {
   if (last !== null && !common.has(last) && !builtIn.test(last)) return `\`${last}\``
   const code = setup.join('\n')
   const defined = new Map([
-    ...[...code.matchAll(definition)].map(([, decorator, name = '']) => [name, decorator?.split('.')] as const),
+    ...[...code.matchAll(definition)].map(
+      ([, decorator, name, kind = '', base]) => [name ?? kind, (decorator ?? base)?.split('.')] as const,
+    ),
     // An object that is called itself: what made it is known to others.
     ...[...code.matchAll(/^(\w+) = ([\w.]+)\(/gm)].map(
       ([, name = '', made]) => [`${name}(`, made?.split('.')] as const,
@@ -154,7 +157,10 @@ function subjectOf({ program: { imports, expr, setup } }: Example): string {
       return standardModules.test(module) ? (names ?? module).split(/,\s*/) : []
     }),
   )
-  for (const line of [expr, ...setup.toReversed()]) {
+  // What is taken out of an object goes wrong in the object, whatever was called before.
+  const [, taken] = /^(?:\w+\()*(\w+)\[[^(]*\]\)*$/.exec(expr) ?? []
+  const made = taken === undefined ? undefined : setup.findLast((line) => line.startsWith(`${taken} = `))
+  for (const line of [expr, ...(made === undefined ? [] : [made]), ...setup.toReversed()]) {
     const calls = [...line.matchAll(/([A-Za-z_][\w.]*)\(/g)].flatMap(([, name = '']) => {
       const path = name.split('.')
       const first = path[0] ?? ''

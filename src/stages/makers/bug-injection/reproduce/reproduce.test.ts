@@ -283,5 +283,10 @@ test('the title names what was called of the project, not what is around it', ()
   expect(titled({ ...called, expr: 's([0])' })).toMatch(/`Rule`/)
   expect(titled({ imports, setup: [], expr: 'Duration(years=max(1, 2)).totimedelta(start)' })).toMatch(/`totimedelta`/)
   expect(titled({ imports, setup: [], expr: 'str(Duration(1)).splitlines()' })).toMatch(/`Duration`/)
+  const popped = ['found = Duration(1)', 'found.drop(2)']
+  expect(titled({ imports, setup: popped, expr: 'list(found[-3:])' })).toMatch(/`Duration`/)
+  expect(titled({ imports, setup: popped, expr: 'found' })).toMatch(/`drop`/)
+  const derived = ['class Own(Duration):\n    def told(self):\n        return 1', 'own = Own()']
+  expect(titled({ imports, setup: derived, expr: 'list(own.a.b)' })).toMatch(/`Duration`/)
   expect(titled({ imports, setup: [], expr: "Duration(')(').totimedelta(x)['a'].total()" })).toMatch(/`total`/)
 })
