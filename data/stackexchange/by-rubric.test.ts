@@ -175,6 +175,15 @@ test('criteria come from the answer that most readers stand behind, not from the
   expect(reference).toContain('vm.overcommit')
 })
 
+test('of several blocks the first is asked for, and a sentence that is there twice once', () => {
+  const other = block(`${code}\nMemoryHigh=1G\nTasksMax=20`)
+  const { criteria } = rubricOf(
+    make({ answer: `${said.replace(/:$/, '.')} ${said}`, answerCode: [block(code), other] }),
+  )
+  expect(criteria.find(({ name }) => name === 'code')?.text).not.toContain('TasksMax')
+  expect(criteria.filter(({ text }) => text.includes('The kernel kills it'))).toHaveLength(1)
+})
+
 test('one long word in a block, such as a digest, is no code that others have to give', () => {
   const { criteria } = rubricOf(make({ answerCode: [block('c801b70016856b320a0deaab1f35f7b1ca9efa27')] }))
   expect(criteria.map(({ name }) => name)).not.toContain('code')

@@ -33,7 +33,9 @@ const options = z.strictObject({
     .number()
     .int()
     .default(3)
-    .describe('rubric: answers with fewer votes are left out; acceptance counts as one'),
+    .describe(
+      'rubric: answers with fewer votes are left out; acceptance counts as one, or two where the asker shows what is wanted',
+    ),
   passAt: z.number().min(0).max(1).default(0.75).describe('rubric: from this score on an answer counts as right'),
 })
 type Options = z.output<typeof options>

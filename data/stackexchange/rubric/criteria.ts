@@ -120,15 +120,14 @@ function isTelling(detail: string): boolean {
   )
 }
 
-/** The longest block of the answer that is code, and does not stand in the question; none when there is none. */
+/** The first block of the answer that is code, and does not stand in the question; none when there is none. Others show other ways, or what comes with it. */
 function newCode(question: Question, answer: PostAnswer): Blocks {
   const isOutput = ({ text, before }: Blocks[number]) =>
     /\b(?:errors?|exception|traceback|warning|fatal)\b|^(?:#\s*)?print\s*\([\w.]+\)\s*\n/i.test(text) ||
     /\b(?:mock|sample|dummy|toy)\b/i.test(before) ||
     /\b(?:outputs?|errors?|messages?|logs?|prints?|shows|throws|returns|results?|response)\b[^.]*$/i.test(before)
   const fresh = answer.code.filter((block) => !isOutput(block) && !question.body.includes(block.text))
-  const longest = fresh.sort((a, b) => b.text.length - a.text.length).filter(isCode)
-  return longest.slice(0, 1)
+  return fresh.filter(isCode).slice(0, 1)
 }
 
 /** One long word is a digest or an address, which no reader can know. */
@@ -139,7 +138,7 @@ function isCode({ text }: Blocks[number]): boolean {
 /** The sentences closest to the question, in the answer's order, without those whose details are asked for anyway. */
 function claimsOf({ title, body }: Question, answer: PostAnswer, details: readonly Detail[]): readonly string[] {
   const covered = new Set(details.map(({ context }) => context))
-  const all = sentencesOf(proseOf(answer.body)).filter(
+  const all = [...new Set(sentencesOf(proseOf(answer.body)))].filter(
     (sentence) => isClaim(sentence) && !covered.has(sentence.slice(0, maxContextChars)),
   )
   const asked = new Set([...wordsOf(title), ...wordsOf(proseOf(body))])

@@ -138,6 +138,12 @@ test('texts and lists are joined, and no other operator is tried on them', () =>
   expect(results('arithmetic-operator', 'x.js', js("return a + '!'"))).toEqual([])
 })
 
+test('nothing is added or subtracted that changes nothing', () => {
+  expect(results('off-by-one', 'x.py', py('return a - 1'))).toEqual([py('return a - 2')])
+  expect(results('off-by-one', 'x.js', js('return a + 1'))).toEqual([js('return a + 2')])
+  expect(results('off-by-one', 'x.py', py('return a == 1'))).toContain(py('return a == 0'))
+})
+
 test('every mutator has an example in Python and in JavaScript or TypeScript', () => {
   for (const { name } of mutators) {
     const endings = examples.filter(([mutator]) => mutator === name).map(([, path]) => path.slice(2))

@@ -23,6 +23,11 @@ function joinsTexts({ parent }: SyntaxNode): boolean {
   )
 }
 
+/** Whether a number is added, subtracted or the like: nobody writes `x - 0`. */
+function isOperand({ parent }: SyntaxNode): boolean {
+  return (parent ? childrenOf(parent) : []).some(({ name }) => name === 'ArithOp')
+}
+
 /** Without the brackets that only the negation needed. */
 function unwrapped(text: string, kind: string): string {
   return kind === 'ParenthesizedExpression' && !text.includes('\n') ? text.slice(1, -1) : text
@@ -109,7 +114,8 @@ export const constantMutators: readonly Mutator[] = [
       const text = textOf(source, node)
       if (node.name !== 'Number' || !/^\d{1,9}$/.test(text)) return []
       const value = Number(text)
-      return [replace(node, String(value + 1)), ...(value > 0 ? [replace(node, String(value - 1))] : [])]
+      const isLess = value > 0 && !(value === 1 && isOperand(node))
+      return [replace(node, String(value + 1)), ...(isLess ? [replace(node, String(value - 1))] : [])]
     },
   },
   {

@@ -62,7 +62,7 @@ function isTelling(program: Program, good: Answer, bad: Answer): boolean {
 
 /** Errors that a checker of names and types finds without running anything. */
 const slips =
-  /^(?:NameError|UnboundLocalError|ReferenceError)\b|^TypeError: (?:(?:unsupported|bad) operand type(?!.*'NoneType')|.*\b(?:missing|takes|got an unexpected|got multiple)\b.*\bargument|.*\bexpected (?:at (?:least|most) )?\d+ arguments?)/
+  /^(?:NameError|UnboundLocalError|ReferenceError)\b|^TypeError: (?:(?:(?:unsupported|bad) operand type|can't multiply sequence|can only concatenate|can't concat)(?!.*\bNoneType\b)|.*\b(?:missing|takes|got an unexpected|got multiple)\b.*\bargument|.*\bexpected (?:at (?:least|most) )?\d+ arguments?)/
 
 /** Whether the bug shows as a name that nothing defines or a call that no function takes. */
 export function isSlip({ actual }: Example): boolean {

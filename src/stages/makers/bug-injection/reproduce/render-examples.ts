@@ -157,6 +157,8 @@ function subjectOf({ program: { imports, expr, setup } }: Example): string {
       return standardModules.test(module) ? (names ?? module).split(/,\s*/) : []
     }),
   )
+  // `shop.format` is the project's own, whatever texts have under this name.
+  const modules = new Set(imports.flatMap((line) => /^import ([\w.]+)$/.exec(line)?.[1]?.split('.')[0] ?? []))
   // What is taken out of an object goes wrong in the object, whatever was called before.
   const [, taken] = /^(?:\w+\()*(\w+)\[[^(]*\]\)*$/.exec(expr) ?? []
   const made = taken === undefined ? undefined : setup.findLast((line) => line.startsWith(`${taken} = `))
@@ -167,7 +169,10 @@ function subjectOf({ program: { imports, expr, setup } }: Example): string {
       const known = [first, ...(path.length === 1 ? [`${first}(`] : [])].find((key) => defined.has(key))
       return known === undefined ? [path] : [defined.get(known) ?? []]
     })
-    const own = calls.find((path) => path.length > 0 && !standard.has(path[0] ?? '') && !common.has(path.at(-1) ?? ''))
+    const own = calls.find(
+      ([first = '', ...rest]) =>
+        first !== '' && !standard.has(first) && (modules.has(first) || !common.has(rest.at(-1) ?? first)),
+    )
     if (own) return `\`${own.at(-1)}\``
   }
   const attribute = /\.(\w+)$/.exec(expr)?.[1]

@@ -204,10 +204,16 @@ test('what shows a difference is chosen, and plain values before yes and no', ()
     "unsupported operand type(s) for -=: 'bytes' and 'bytes'",
     "f() missing 1 required positional argument: 'x'",
     'isinstance expected 2 arguments, got 1',
+    "can't multiply sequence by non-int of type 'tuple'",
+    'can only concatenate str (not "int") to str',
   ]
   for (const text of slips) expect(isSlip({ ...found[0]!, actual: error(`TypeError: ${text}`) })).toBe(true)
-  for (const text of ["'NoneType' object is not iterable", "unsupported operand type(s) for +: 'NoneType' and 'int'"])
-    expect(isSlip({ ...found[0]!, actual: error(`TypeError: ${text}`) })).toBe(false)
+  const others = [
+    "'NoneType' object is not iterable",
+    "unsupported operand type(s) for +: 'NoneType' and 'int'",
+    'can only concatenate str (not "NoneType") to str',
+  ]
+  for (const text of others) expect(isSlip({ ...found[0]!, actual: error(`TypeError: ${text}`) })).toBe(false)
 })
 
 test('a program is shown as a user would write it', () => {
@@ -283,6 +289,7 @@ test('the title names what was called of the project, not what is around it', ()
   expect(titled({ ...called, expr: 's([0])' })).toMatch(/`Rule`/)
   expect(titled({ imports, setup: [], expr: 'Duration(years=max(1, 2)).totimedelta(start)' })).toMatch(/`totimedelta`/)
   expect(titled({ imports, setup: [], expr: 'str(Duration(1)).splitlines()' })).toMatch(/`Duration`/)
+  expect(titled({ imports: ['import shop'], setup: ["told = shop.format('a')"], expr: 'told' })).toMatch(/`format`/)
   const popped = ['found = Duration(1)', 'found.drop(2)']
   expect(titled({ imports, setup: popped, expr: 'list(found[-3:])' })).toMatch(/`Duration`/)
   expect(titled({ imports, setup: popped, expr: 'found' })).toMatch(/`drop`/)
