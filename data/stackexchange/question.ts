@@ -44,7 +44,7 @@ export function asksToExplain(title: string): boolean {
   )
 }
 
-/** How many people stand behind an answer: the votes for it, and the asker who accepted it. Nobody can vote for their own, and accepting it says nothing. */
+/** How many people stand behind an answer: the votes for it, and the asker who accepted it. Authors cannot vote for their own, and accepting it says nothing. */
 export function endorsements({ score, accepted, isOwn }: PostAnswer): number {
   return score + (accepted && !isOwn ? 1 : 0)
 }

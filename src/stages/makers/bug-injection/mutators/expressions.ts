@@ -23,7 +23,7 @@ function joinsTexts({ parent }: SyntaxNode): boolean {
   )
 }
 
-/** Whether a number is added, subtracted or the like: nobody writes `x - 0`. */
+/** Whether a number is added, subtracted or the like: `x - 0` shows that a program wrote it. */
 function isOperand({ parent }: SyntaxNode): boolean {
   return (parent ? childrenOf(parent) : []).some(({ name }) => name === 'ArithOp')
 }

@@ -158,7 +158,7 @@ function subjectOf({ program: { imports, expr, setup } }: Example): string {
     }),
   )
   // `shop.format` is the project's own, whatever texts have under this name.
-  const modules = new Set(imports.flatMap((line) => /^import ([\w.]+)$/.exec(line)?.[1]?.split('.')[0] ?? []))
+  const modules = new Set(imports.flatMap((line) => /^import\s+([\w.]+)$/.exec(line)?.[1]?.split('.')[0] ?? []))
   // What is taken out of an object goes wrong in the object, whatever was called before.
   const [, taken] = /^(?:\w+\()*(\w+)\[[^(]*\]\)*$/.exec(expr) ?? []
   const made = taken === undefined ? undefined : setup.findLast((line) => line.startsWith(`${taken} = `))
