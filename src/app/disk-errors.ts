@@ -46,7 +46,7 @@ const reasons: Readonly<Record<string, readonly [message: string, hint: string]>
   EROFS: ['the file system is read-only', 'choose another place'],
   ENOSPC: ['the disk is full', room],
   EDQUOT: ['the disk quota is used up', room],
-  ENOENT: ['there is nothing, and nothing can be put there', 'check the path, or choose another place'],
+  ENOENT: ['no such file or directory', 'check the path'],
   ENOTDIR: ['a part of the path is a file', 'choose another place'],
   EISDIR: ['expected a file, found a directory', 'name a file'],
   EEXIST: ['something else is in the way', 'move it away, or choose another place'],

@@ -30,6 +30,8 @@ export type EvaluationEvent =
   | TasksEvent
   /** Something that was found in order before the job. */
   | { readonly kind: 'check'; readonly check: PreflightCheck }
+  /** One trial runs before the job; it may take as long as the task allows. */
+  | { readonly kind: 'smoke-start' }
 
 export interface EvaluationResult {
   readonly jobDir: string
@@ -63,6 +65,7 @@ export function runEvaluation(
     const checks = await preflight(config, { use, minContextTokens, signal })
     for (const check of checks) emit({ kind: 'check', check })
     if (smoke) {
+      emit({ kind: 'smoke-start' })
       const check = await smokeTrial(request, { tasks: tasks.length, jobsDir: config.jobsDir }, { signal })
       checks.push(check)
       emit({ kind: 'check', check })

@@ -58,6 +58,6 @@ export interface Benchmark {
     readonly unavailable?: string | undefined
   }
   readonly licence: string
-  readonly homepage: string
-  readonly citation: string
+  readonly homepage?: string | undefined
+  readonly citation?: string | undefined
 }

@@ -56,7 +56,7 @@ test('no two benchmarks share a name or an alias, and each says where its tasks 
   expect(new Set(names).size).toBe(names.length)
   for (const { sources, homepage, citation } of all) {
     expect(sources.length).toBeGreaterThan(0)
-    expect([homepage.startsWith('https://'), citation.length > 10]).toEqual([true, true])
+    expect([homepage?.startsWith('https://'), (citation ?? '').length > 10]).toEqual([true, true])
   }
 })
 
@@ -75,7 +75,7 @@ const valid = readFileSync(join(shippedBenchmarks, 'gaia.yaml'), 'utf8')
 test.each([
   ['an unknown key', `${valid}agents: x\n`, /agents is not a known key/],
   ['an unknown key of a part', valid.replace('attempts: 3', 'attempt: 3'), /run\.attempt is not a known key/],
-  ['a missing key', valid.replace(/^licence:.*$/m, ''), /licence/],
+  ['a missing key', valid.replace(/^title:.*$/m, ''), /title/],
   ['a source that is none', valid.replace('harbor: gaia@1.0', 'registry: x'), /hub, harbor, git or path/],
   ['a name with a slash', valid.replace('name: gaia', 'name: a/gaia'), /lower-case letters/],
   ['too few words', valid.replace('decontamination: {', 'decontamination: { words: 3,'), /words/],
@@ -119,4 +119,9 @@ test('SWE-bench Verified 100 has of each project its share by the largest remain
   const down = shares.filter(({ exact, found }) => found < exact).map(remainder)
   // Three projects have the remainder 0.4, of which one is rounded up.
   expect(Math.min(...up)).toBeGreaterThan(Math.max(...down) - 1e-9)
+})
+
+test('a benchmark of your own needs no license, homepage or citation', () => {
+  const own = valid.replace(/^(licence|homepage|citation):.*$/gm, '')
+  expect(parseBenchmarkYaml(own, 'own.yaml')).toMatchObject({ name: 'gaia', licence: 'not said' })
 })

@@ -32,13 +32,16 @@ export async function makeNamed<T>(
   return makePlugin(kind, (await load()).default, options, more)
 }
 
+/** A longer list would hide the name that was meant. */
+const mostListed = 20
+
 /** Says that no plug-in has this name, and which one may have been meant. */
 export function unknownPlugin(kind: string, name: string, known: readonly string[]): UserError {
   const near = nearest(name, known)
   const listed = `known: ${[...known].sort().join(', ')}`
   return new UserError(
     `unknown ${kind} ${JSON.stringify(name)}`,
-    near === null ? listed : `did you mean ${near}? ${listed}`,
+    near === null ? listed : `did you mean ${near}?${known.length > mostListed ? '' : ` ${listed}`}`,
   )
 }
 

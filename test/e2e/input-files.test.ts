@@ -101,3 +101,24 @@ test.each([
   expect(stderr).toMatch(/^error: .*none\/\*.* the pattern matches no file\nhint: .+\n$/)
   expect(existsSync(join(dir, 'nowhere'))).toBe(false)
 })
+
+test('a pipeline with nothing to make tasks of says why, and where the reasons are', async () => {
+  const pipeline = `import { definePipeline } from 'ot-agent'
+export default definePipeline({
+  name: 'none',
+  summary: 'Drops every row',
+  source: { fixture: { use: 'sources/file', with: { path: 'none.csv', id: 'id' } }, real: null },
+  make: ({ id }) => ({ drop: 'never', id }),
+})
+`
+  writeFileSync(join(dir, 'none.ts'), pipeline)
+  writeFileSync(join(dir, 'none.csv'), 'id,text\n')
+  const empty = await ot('generate', 'none.ts', '--no-decontaminate')
+  expect(empty).toMatchObject({ code: 3, stderr: expect.stringMatching(/found none\nhint: is the source empty\?/) })
+  writeFileSync(join(dir, 'none.csv'), 'id,text\na,x\n')
+  const dropped = await ot('generate', 'none.ts', '--no-decontaminate', '--output-dir', 'dropped')
+  expect(dropped.code).toBe(3)
+  expect(dropped.stderr).toMatch(/none of 1 rows \(never 1\)\nhint: dropped\/rejects\.jsonl has the reason/)
+  const rows = await ot('generate', 'none.csv')
+  expect(rows).toMatchObject({ code: 2, stderr: expect.stringContaining('generate PIPELINE --source none.csv') })
+})

@@ -61,6 +61,14 @@ test('changed code makes its rows and those below anew, and nothing else', minut
 
 test.each([
   ['no such file', './stages/none.ts', {}, /stage none: .*none\.ts: expected a TypeScript or JavaScript file/],
+  ['a name that is nearly right', './stages/shrot.ts', {}, /found none\nhint: did you mean .*stages\/short\.ts\?/],
+  ['a long list', 'filters/tasks/verifed', {}, /unknown stage .*\nhint: did you mean filters\/tasks\/verified\?$/m],
+  [
+    'a file that is not there',
+    './bad/reads.ts',
+    {},
+    /reads\.ts: expected a file at \/none\.txt, found nothing there\n/,
+  ],
   ['an option it does not have', './stages/short.ts', { least: 3 }, /stage short: .*"least"[\s\S]*most/],
   ['no kind', './bad/kindless.ts', {}, /expected a stage with a kind, got none\n.*source, map, filter/],
   ['a kind without its parts', './bad/partless.ts', {}, /expected a filter with takes and keep, got no keep/],
@@ -73,6 +81,10 @@ test.each([
   await cp(join(dir, 'stages'), join(dir, 'bad'), { recursive: true })
   await writeFile(join(dir, 'bad/kindless.ts'), plugin("{ takes: 'raw' }"))
   await writeFile(join(dir, 'bad/partless.ts'), plugin("{ kind: 'filter', takes: 'raw' }"))
+  await writeFile(
+    join(dir, 'bad/reads.ts'),
+    `import { readFile } from 'node:fs/promises'\n${plugin("{ kind: 'filter', takes: 'raw', keep: () => readFile('/none.txt') }")}`,
+  )
   await writeFile(join(dir, 'bad/shouts.ts'), plugin("{ kind: 'filter', takes: 'raw', keep: () => 'NO!' }"))
   await writeFile(
     join(dir, 'bad/throws.ts'),
@@ -88,4 +100,17 @@ test.each([
   expect(stdout).toBe('')
   expect(stderr).toMatch(told)
   expect(stderr).not.toMatch(/^ {4}at /m)
+})
+
+test('a run that leaves no row says which stage dropped the last one, and ends with 3', minutes, async () => {
+  const stages = [
+    { use: './stages/lines.ts', with: { path: 'stages/proverbs.txt' } },
+    { use: './stages/count-words.ts' },
+    { use: './stages/short.ts', with: { most: 1 } },
+    { use: './stages/text-file.ts' },
+  ]
+  await writeFile(join(dir, 'empty.json'), JSON.stringify({ name: 'empty', stages }))
+  const { status, stderr } = program('recipe', 'run', join(dir, 'empty.json'), '-o', join(dir, 'empty'))
+  expect(status, stderr).toBe(3)
+  expect(stderr).toMatch(/empty: short dropped every row\nhint: .* recipe explain .*empty --dropped short shows why/)
 })

@@ -53,7 +53,7 @@ test('the program comes into an empty folder as the introduction says', { timeou
 
 withSandboxes('the walkthroughs of the guide', () => {
   test('there are five', () => {
-    expect(walkthroughs.map(({ lines }) => lines.length)).toEqual([3, 3, 8, 1, 2])
+    expect(walkthroughs.map(({ lines }) => lines.length)).toEqual([5, 3, 8, 1, 2])
     expect(walkthroughs.map(({ shown }) => shown.length)).toEqual([0, 1, 2, 1, 1])
     mkdirSync(place, { recursive: true })
   })

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
+import { recordFiles } from '../../formats/input-files.ts'
 import { loadImported } from '../../plugins/user-modules/load-imported.ts'
 import { isPlugin } from '../../plugins/user-modules/make-imported.ts'
 import { isClass, isObject } from '../../plugins/user-modules/pick-export.ts'
@@ -19,6 +20,11 @@ export interface LoadedPipeline extends RunnablePipeline {
 
 /** Loads the pipeline of a file: declared with definePipeline, or a class or object that is a DataGenerator. */
 export async function loadPipelineFile(path: string): Promise<LoadedPipeline> {
+  if (recordFiles.pattern.test(path))
+    throw new UserError(
+      `${path}: expected a pipeline, a .ts or .js file, got a file of rows`,
+      `a pipeline says how a row becomes a task (docs/guides/walkthroughs.md shows one); then: ot-agent generate PIPELINE --source ${path}`,
+    )
   const { value, where, digest } = await loadImported(path)
   const file = resolve(path.replace(/:[A-Za-z_$][\w$]*$/, ''))
   const dir = statSync(file, { throwIfNoEntry: false })?.isDirectory() ? file : dirname(file)

@@ -10,7 +10,7 @@ import { readTaskText } from '../../formats/harbor-task/read.ts'
 import type { UploadKind } from '../../formats/hub/card.ts'
 import { packTasks } from '../../formats/task-parquet/pack-tasks.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
-import { isMissing } from '../../lib/files.ts'
+import { isMissing, kindAt } from '../../lib/files.ts'
 import { jobsIn, packJobs } from './pack-jobs.ts'
 
 /** A folder as it goes into a dataset. */
@@ -65,7 +65,10 @@ async function withJobs<T>(dir: string, { packed, signal }: Preparing, work: (re
 
 /** The tasks of a folder; null when it holds something else. */
 async function tasksIn(dir: string): Promise<readonly string[] | null> {
-  if (!(await isFolder(dir))) throw new UserError(`${dir}: expected a folder, found something else`, 'check the path')
+  if (!(await isFolder(dir))) {
+    const found = (await kindAt(dir)) === 'none' ? 'nothing there' : 'something else'
+    throw new UserError(`${dir}: expected a folder, found ${found}`, 'check the path')
+  }
   try {
     const { tasks, broken } = await findTasks(dir, { allowNoTests: true })
     const [first] = broken

@@ -121,6 +121,8 @@ function makeShow(quiet: boolean, verbose = false) {
         return note(happened.text)
       case 'check':
         return quiet ? undefined : note(`✓ ${happened.check.name}: ${happened.check.says}`)
+      case 'smoke-start':
+        return quiet ? undefined : note('smoke trial: one task is tried first (--no-smoke skips this)')
       case 'job-start':
         stop()
         progress = makeProgress(makeTally(happened.trials, happened.liveStats), process.stderr, quiet, verbose)

@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path'
 import type { GenerationSummary } from '../../app/generate/summary.ts'
 import type { GenerationRequest, GenerationResult } from '../../app/generate.ts'
 import { nearPath } from '../../lib/files.ts'
@@ -22,6 +23,7 @@ function tell(summary: GenerationSummary, request: GenerationRequest): void {
 function tellTasks({ datasetPath, metadata }: GenerationResult): void {
   const rejects = Object.entries(Object(metadata.rejects) as Record<string, number>)
   for (const [reason, count] of rejects) note(`left out, ${oneLine(reason)}: ${count}`)
+  if (rejects.length > 0) note(`why: ${nearPath(join(dirname(datasetPath), 'rejects.jsonl'))}`)
   if (Number(metadata.failed) > 0)
     note(`${metadata.failed} rows hit an infrastructure failure; the same command tries them again`)
   const rows = metadata.rows === undefined ? '' : `${metadata.tasks} tasks of ${metadata.rows} rows: `

@@ -5,12 +5,14 @@ import { loadRecipe, warningsOf } from '../../app/recipe/load-recipe.ts'
 import { performRecipe, type RecipeOutcome } from '../../app/recipe/perform-recipe.ts'
 import { type RehearsalReport, rehearse } from '../../app/recipe/rehearse.ts'
 import { UserError } from '../../core/errors.ts'
+import { nearPath } from '../../lib/files.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { note, printJson, printTable } from '../output.ts'
 import { printCounts } from './counts-table.ts'
 import { followRecipe } from './follow-recipe.ts'
 import { noteReplays } from './note-replays.ts'
 import { recipeOptions } from './options.ts'
+import { whyEmpty } from './why-empty.ts'
 
 /** `ot-agent recipe run`: makes the dataset of a recipe, or what is missing of it. */
 export default () =>
@@ -71,6 +73,8 @@ function refuseWith(options: Readonly<Record<string, unknown>>): void {
 }
 
 function report(dir: string, { stages, sinks, waitingAt, cached }: RecipeOutcome, json: boolean): void {
+  const empty = waitingAt === null ? whyEmpty(dir, { stages, sinks }) : null
+  if (empty !== null) process.exitCode = 3
   if (json) {
     printJson({ schema: 'recipe-run/1', dir, stages, cached, sinks, waitingAt })
     return
@@ -78,11 +82,12 @@ function report(dir: string, { stages, sinks, waitingAt, cached }: RecipeOutcome
   printCounts(stages)
   for (const { dir: out, counts } of sinks)
     process.stdout.write(
-      `${out}: ${Object.entries(counts)
+      `${nearPath(out)}: ${Object.entries(counts)
         .map(([name, count]) => `${name} ${count}`)
         .join(', ')}\n`,
     )
   noteReplays(sinks)
+  if (empty !== null) note(empty)
   if (waitingAt !== null)
     note(`${waitingAt} waits for shards of other processes; run the recipe without --share to finish it`)
 }

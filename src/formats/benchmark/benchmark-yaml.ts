@@ -53,9 +53,9 @@ const schema = z.strictObject({
       unavailable: text.optional(),
     })
     .prefault({}),
-  licence: text,
-  homepage: z.url(),
-  citation: text,
+  licence: text.default('not said'),
+  homepage: z.url().optional(),
+  citation: text.optional(),
 })
 
 /** Reads a file of facts about a benchmark; `file` is for messages. */

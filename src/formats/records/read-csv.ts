@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
+import { findCsvProblem } from './csv-problem.ts'
 
 /** A cell with this text would be taken for an absent one. */
 const absent = '\u0001absent\u0001'
@@ -41,9 +42,10 @@ export async function* readCsv(
   } catch (error) {
     if (error instanceof UserError) throw error
     const [why = ''] = messageOf(error).split('\n')
+    const problem = await findCsvProblem(path)
     throw new UserError(
-      `${path}: expected text in columns, got ${why.slice(0, 300)}`,
-      'save it as UTF-8 with one header line, and close every quote',
+      `${path}: expected text in columns, got ${problem?.found ?? why.slice(0, 300)}`,
+      problem?.hint ?? 'save it as UTF-8 with one header line, and close every quote',
     )
   }
 }

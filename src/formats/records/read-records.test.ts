@@ -214,3 +214,17 @@ function zipOf(parts: Record<string, Part>): Buffer {
   end.writeUInt32LE(at, 16)
   return Buffer.concat([...files, ...entries, end])
 }
+
+test('a table in Latin-1, or with a quote that is never closed, is refused with its line and what to do', async () => {
+  const path = join(await makeTempDir(), "a table's.csv")
+  await writeFile(path, Buffer.from('id,text\n1,plain\n2,Zürich\n3,Köln\n', 'latin1'))
+  await expect(read(path)).rejects.toMatchObject({
+    message: `${path}: expected text in columns, got bytes in line 3 that are not UTF-8`,
+    hint: expect.stringMatching(/^convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 '.* > utf8\.csv$/),
+  })
+  await writeFile(path, 'id,text\n1,"plain"\n2,"two\nlines"\n"3,open\n')
+  await expect(read(path)).rejects.toMatchObject({
+    message: `${path}: expected text in columns, got a quote in line 5 that is never closed`,
+    hint: 'close it; inside a text, write "" for a quote',
+  })
+})

@@ -1,10 +1,12 @@
+import { readdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { type BundledModule, BundleFailure, bundleModule } from '../../lib/bundle-module.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
+import { nearest } from '../../lib/nearest.ts'
 import { packageRoot } from '../../lib/package-root.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { type ImportPath, parseImportPath } from './import-path.ts'
@@ -90,12 +92,26 @@ function notFound({ from, isPackage }: ImportPath, { message }: BundleFailure): 
       `npm:${from}: expected an installed package, found none from ${process.cwd()}`,
       `install it first: npm install ${from}`,
     )
+  const expected = `${shown(from)}: expected a TypeScript or JavaScript file, or a folder with an index.ts`
+  if (/^No loader is configured/.test(message))
+    return new UserError(`${expected}, got another kind of file`, 'name the file with the code')
   if (!/^Could not resolve/.test(message))
     return new UserError(`${shown(from)}: ${oneLine(message)}`, 'repair the file')
+  const near = nearest(basename(from), namesIn(dirname(from)))
   return new UserError(
-    `${shown(from)}: expected a TypeScript or JavaScript file, or a folder with an index.ts, found none`,
-    'the path counts from the current directory; for a start: recipes/, data/, or ot-agent agents init NAME',
+    `${expected}, found none`,
+    near === null
+      ? `nothing is at ${from}; for a start: ot-agent agents init NAME, or ot-agent recipe init NAME`
+      : `did you mean ${shown(join(dirname(from), near))}?`,
   )
+}
+
+function namesIn(dir: string): readonly string[] {
+  try {
+    return readdirSync(dir)
+  } catch {
+    return []
+  }
 }
 
 /** From here if it is below here, else whole. */

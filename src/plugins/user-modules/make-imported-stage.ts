@@ -1,6 +1,7 @@
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { PluginContext } from '../../core/plugin.ts'
 import type { AnyStage } from '../../core/stage.ts'
+import { isMissing } from '../../lib/files.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { loadImported } from './load-imported.ts'
 import { makeOf, type Parts, problemsOf } from './make-imported.ts'
@@ -82,6 +83,11 @@ function isStream(value: unknown): value is AsyncIterable<unknown> {
 /** A bug in the file is the user's to repair; what comes through it from elsewhere stays as it is. */
 function explained(where: string, error: unknown): unknown {
   if (error instanceof UserError || error instanceof BoundaryError) return error
+  if (isMissing(error) && error instanceof Error && 'path' in error)
+    return new UserError(
+      `${where}: expected a file at ${error.path}, found nothing there`,
+      'check the path in its options',
+    )
   const file = where.replace(/:[A-Za-z_$][\w$]*$/, '')
   const frames = (error instanceof Error ? (error.stack ?? '') : '').split('\n').slice(1)
   const place = frames.map((line) => /\(?((?:file:\/\/)?\/[^()]+:\d+:\d+)\)?$/.exec(line)?.[1]).find((at) => at)

@@ -1,4 +1,6 @@
+import { dirname, join } from 'node:path'
 import { BoundaryError, blame, isAbort, messageOf, UserError } from '../../core/errors.ts'
+import { nearPath } from '../../lib/files.ts'
 import type { MadeTasks } from '../recipe/run-rows.ts'
 import type { DataGenerator } from './data-generator.ts'
 import type { Pipeline } from './pipeline.ts'
@@ -65,8 +67,10 @@ function asResult(made: GenerationResult | string): GenerationResult {
 }
 
 /** Nothing goes on from a dataset that is empty: it names the commonest reasons instead. */
-function refuseEmpty(name: string, { status, metadata }: GenerationResult): void {
+function refuseEmpty(name: string, { status, metadata, datasetPath }: GenerationResult): void {
   if (status !== 'failed') return
+  if (metadata.rows === 0)
+    throw new UserError(`${name}: expected rows to make tasks of, found none`, 'is the source empty?', 3)
   const reasons = Object.entries(Object(metadata.rejects) as Record<string, number>).sort(([, a], [, b]) => b - a)
   const why = reasons
     .slice(0, 3)
@@ -74,7 +78,7 @@ function refuseEmpty(name: string, { status, metadata }: GenerationResult): void
     .join(', ')
   throw new BoundaryError(
     'task',
-    `${name}: expected at least one task, got none of ${metadata.rows ?? 0} rows${why === '' ? '' : ` (${why})`}; rejects.jsonl says more`,
+    `${name}: expected at least one task, got none of ${metadata.rows ?? 0} rows${why === '' ? '' : ` (${why})`}\nhint: ${nearPath(join(dirname(datasetPath), 'rejects.jsonl'))} has the reason for each row`,
     { code: 'GenerationError', retryable: false },
   )
 }

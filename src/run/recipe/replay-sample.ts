@@ -21,7 +21,7 @@ export async function replaySample(
   if (!wish || wish.rows === 0 || !services || input.manifest.kind !== 'trace') return null
   const rows = await chosenRows(sql, input, wish.rows, seed)
   if (rows.length === 0) return null
-  log(`${rows.length} rows are replayed`)
+  log(rows.length === 1 ? 'replaying 1 row' : `replaying ${rows.length} rows`)
   const tasks = (digests: readonly string[]) => tasksByDigest(sql, steps, digests)
   const result = await services.replay({ runDir, rows, tasks, signal })
   if (wish.require && result.holds < result.rows)

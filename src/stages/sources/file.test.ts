@@ -92,6 +92,16 @@ test('a line that is no record is dropped with its place', async () => {
   ])
 })
 
+test('a row with an empty name is dropped, and a table without the column that names rows is refused', async () => {
+  const path = await save('rows.csv', 'Ticket ID,text\na,x\n ,y\n')
+  expect(await read(path, { id: 'Ticket ID' })).toMatchObject([{ id: 'a' }, { drop: 'no-id', id: 'record 2' }])
+  await expect(read(path, { id: 'ticket_id' })).rejects.toMatchObject({
+    message: `${path}: expected the column "ticket_id" to name the rows, found "Ticket ID", "text"`,
+    hint: 'did you mean "Ticket ID"?',
+  })
+  await expect(read(path, { id: 'number' })).rejects.toMatchObject({ hint: 'give one of them as id, or leave id out' })
+})
+
 test.each([
   ['rows.txt', 'ends in .jsonl'],
   ['rows.json', 'expected JSON'],

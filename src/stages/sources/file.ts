@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
 import { definePlugin, pathFrom } from '../../core/plugin.ts'
 import type { RawRow } from '../../core/row.ts'
 import type { Source } from '../../core/stage.ts'
 import { digestFiles, inputFiles, recordFiles } from '../../formats/input-files.ts'
-import { readAllRecords } from '../../formats/records/read-records.ts'
+import { type FileRow, readAllRecords } from '../../formats/records/read-records.ts'
+import { nearest } from '../../lib/nearest.ts'
 import { nameOfInput, needsOfFiles } from '../shared/records/needs-of-files.ts'
 import { toRow } from '../shared/records/to-row.ts'
 
@@ -38,9 +40,25 @@ export default definePlugin<Source<RawRow>, typeof options>({
         const seen = new Map<string, number>()
         for await (const read of readAllRecords(await inputFiles(path, recordFiles))) {
           at.signal.throwIfAborted()
+          if (id !== undefined && isTable(asked)) expectColumn(read, id, path)
           yield toRow(read, source, id ?? null, seen)
         }
       },
     }
   },
 })
+
+/** Whether all rows have the same columns; records of JSON leave out what is empty. */
+function isTable(path: string): boolean {
+  return /\.(csv|tsv|parquet|xlsx)$/i.test(path)
+}
+
+function expectColumn(read: FileRow, id: string, path: string): void {
+  if (!('fields' in read) || id in read.fields) return
+  const columns = Object.keys(read.fields)
+  const near = nearest(id, columns)
+  throw new UserError(
+    `${path}: expected the column ${JSON.stringify(id)} to name the rows, found ${columns.map((name) => JSON.stringify(name)).join(', ')}`,
+    near === null ? 'give one of them as id, or leave id out' : `did you mean ${JSON.stringify(near)}?`,
+  )
+}

@@ -13,9 +13,10 @@ export function toRow(
   if ('problem' in read) return { drop: 'unreadable-row', detail: read.problem, id: read.where }
   const { fields, where } = read
   const given = idField === null ? digestJson(fields).slice(0, 16) : fields[idField]
-  if (typeof given !== 'string' && typeof given !== 'number' && typeof given !== 'bigint')
-    return { drop: 'no-id', detail: `expected the field ${idField} to name the row`, id: where }
-  const name = String(given)
+  const isName = typeof given === 'string' || typeof given === 'number' || typeof given === 'bigint'
+  const name = isName ? String(given) : ''
+  if (name.trim() === '')
+    return { drop: 'no-id', detail: `expected the field ${idField} to name the row, found nothing`, id: where }
   const before = seen.get(name) ?? 0
   seen.set(name, before + 1)
   if (before > 0) return { drop: 'duplicate-row', detail: `a row with the same id came before`, id: name }

@@ -56,7 +56,9 @@ export async function* rollTasks(
     yield* refused
     if (placed.size === 0) return
     const jobDir = join(at.workDir, 'jobs', name)
-    at.log(`${placed.size} rollouts with ${rest.agent.name}${model ? ` and ${model.model}` : ''} in ${jobDir}`)
+    at.log(
+      `${placed.size} ${placed.size === 1 ? 'rollout' : 'rollouts'} with ${rest.agent.name}${model ? ` and ${model.model}` : ''} in ${jobDir}`,
+    )
     const { signal } = at
     const tell = (line: string) => at.log(line)
     const request = { ...rest, model, judge, tasksDir, jobDir, concurrency, budgetUsd, signal, tell }

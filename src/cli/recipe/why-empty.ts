@@ -1,0 +1,16 @@
+import type { RecipeOutcome } from '../../app/recipe/perform-recipe.ts'
+import { nearPath } from '../../lib/files.ts'
+import { programName } from '../../lib/program-name.ts'
+import { shellQuote } from '../../lib/shell.ts'
+
+/** Two lines for a run whose datasets hold no row: the stage after which none was left, and the command that shows why. Null for any other run. */
+export function whyEmpty(dir: string, { stages, sinks }: Pick<RecipeOutcome, 'stages' | 'sinks'>): string | null {
+  const rows = sinks.flatMap(({ counts }) => Object.values(counts)).reduce((sum, count) => sum + count, 0)
+  if (sinks.length === 0 || rows > 0) return null
+  const last = stages.find(({ given }) => given === 0)
+  if (last === undefined) return 'failed: the dataset is empty'
+  const dropped = last.taken > 0
+  const where = dropped ? `${last.id} dropped every row` : `${last.id} gave no rows`
+  const words = ['recipe', 'explain', nearPath(dir), ...(dropped ? ['--dropped', last.id] : [])]
+  return `failed: the dataset is empty: ${where}\nhint: ${programName()} ${words.map(shellQuote).join(' ')} shows why`
+}
