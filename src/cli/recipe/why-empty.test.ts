@@ -2,7 +2,14 @@ import { expect, test } from 'vitest'
 import { whyEmpty } from './why-empty.ts'
 
 const stage = (id: string, taken: number, given: number) => ({ id, use: id, taken, given, drops: {} })
-const sink = (train: number) => ({ id: 'dataset', dir: '/out', counts: { train, validation: 0 }, replay: null, cached: false, files: [] })
+const sink = (train: number) => ({
+  id: 'dataset',
+  dir: '/out',
+  counts: { train, validation: 0 },
+  replay: null,
+  cached: false,
+  files: [],
+})
 
 test('an empty dataset names the stage that dropped the last rows and the command that shows them', () => {
   const stages = [stage('days', 0, 2), stage('busy', 2, 0), stage('agent', 0, 0)]
