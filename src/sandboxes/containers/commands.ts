@@ -4,8 +4,9 @@ import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { Capped } from './capped.ts'
-import { inspectContainer } from './container.ts'
-import { type ContainerEngine, url } from './container-engine.ts'
+import { endCode } from './container.ts'
+import type { ContainerEngine } from './container-engine.ts'
+import { gone, startAgain } from './container-state.ts'
 import { commandVariable, pipeBytes, renderCommand, renderKill } from './script.ts'
 import { Shell, type ShellEnd, type Sinks } from './shell.ts'
 
@@ -33,6 +34,8 @@ export class Commands {
   /** Being opened, by user. */
   private readonly spares = new Map<string, Promise<void>>()
   private reviving: Promise<void> | undefined
+  /** The shell on the streams of process 1. */
+  private channel: Shell | undefined
   private closed = false
 
   constructor(
@@ -80,9 +83,10 @@ export class Commands {
   attach(lostMark: string): Promise<void> {
     const attached = Shell.attach(this.engine, this.container, lostMark).then((shell) => {
       this.open.add(shell)
+      this.channel = shell
       return shell
     })
-    return this.spareFrom(keyOf('0'), attached)
+    return this.spareFrom('0', attached)
   }
 
   private spareFrom(key: string, opening: Promise<Shell>): Promise<void> {
@@ -95,6 +99,28 @@ export class Commands {
   close(): void {
     this.closed = true
     for (const shell of this.open) shell.close()
+  }
+
+  /** Runs no more commands and asks process 1 to end; false where the shell that it waits for cannot be asked. */
+  leave(): boolean {
+    const isIdle = this.channel?.alive && this.idle.get('0')?.includes(this.channel)
+    this.closed = true
+    if (isIdle) this.channel?.stdin.write(`exit ${endCode}\n`)
+    return isIdle === true
+  }
+
+  /** Whether the container runs; one that has ended is started again. A shell that answers is proof enough, and the fastest. */
+  async alive(): Promise<boolean> {
+    const shell = this.closed ? undefined : this.idle.get('0')?.pop()
+    if (shell && (await shell.answers())) {
+      this.put('0', shell)
+      return true
+    }
+    if (shell) this.drop(shell)
+    return this.revive().then(
+      () => true,
+      () => false,
+    )
   }
 
   private async perform(
@@ -256,30 +282,12 @@ export class Commands {
    * as if it had switched its machine off, and no failure of ours. Its files are there, its processes are dead.
    */
   async revive(): Promise<void> {
-    this.reviving ??= this.startAgain().finally(() => {
+    const about = { isClosed: () => this.closed, log: this.log }
+    this.reviving ??= startAgain(this.engine, this.container, about).finally(() => {
       this.reviving = undefined
     })
     return this.reviving
   }
-
-  private async startAgain(): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      const state = this.closed ? null : await inspectContainer(this.engine, this.container)
-      if (this.closed || state === null) throw gone()
-      if (state.running) return
-      const path = url`/containers/${this.container}/start`
-      const { status } = await this.engine.ask({ method: 'POST', path, accept: [304, 404, 409, 500] })
-      if (status < 400)
-        return this.log('the container ended and was started again: a program inside ended its process 1')
-      if (attempt === 5) throw gone()
-      await sleep(100 * attempt)
-    }
-  }
-}
-
-/** What the sandbox says once its container is no more. */
-export function gone(): BoundaryError {
-  return new BoundaryError('sandbox', 'the sandbox is gone: its container does not run', { code: 'SandboxGoneError' })
 }
 
 /** Whether a user is root, whose shells serve one command after the other. */

@@ -1,9 +1,9 @@
-import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ToolDir } from '../../core/sandbox.ts'
 import type { Environment, Network } from '../../core/task.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { type ContainerEngine, url } from './container-engine.ts'
+import { inspectContainer } from './container-state.ts'
 import type { EngineImage } from './images.ts'
 import { droppedCapabilities, noNewPrivileges } from './rights.ts'
 
@@ -49,6 +49,9 @@ export interface Limits {
 const stay = 'while :; do /bin/sleep 1000000000 & wait $!; done'
 const keeper = `if [ $# -gt 0 ]; then "$@" & fi; ${stay}`
 
+/** With this code the shell on the streams of process 1 asks process 1 to end. */
+export const endCode = 86
+
 /**
  * The same with a shell that has the streams of the container, in the foreground: in the background it would ignore signals that
  * its commands may want. When that shell is gone, process 1 says so, since an engine keeps the streams. The two halves
@@ -58,6 +61,7 @@ const channelKeeper = [
   'b=$1 a=$2; shift 2; exec 3<&0 4>&1 5>&2 </dev/null >/dev/null 2>&1',
   'if [ $# -gt 0 ]; then "$@" 3<&- 4>&- 5>&- & fi',
   '/bin/sh <&3 >&4 2>&5 3<&- 4>&- 5>&-',
+  `[ $? -ne ${endCode} ] || exit 0`,
   'printf %s%s $a $b >&4; exec 3<&- 4>&- 5>&-',
   stay,
 ].join('; ')
@@ -163,65 +167,22 @@ function blameImage(error: unknown, { image }: ContainerSpec): unknown {
   })
 }
 
-const stateSchema = z.object({
-  State: z.object({ Running: z.boolean(), Pid: z.number().nullish() }),
-  Config: z.object({ Hostname: z.string().nullish(), Env: z.array(z.string()).nullish() }).nullish(),
-  Mounts: z
-    .array(z.object({ Type: z.string().nullish(), Source: z.string().nullish(), Destination: z.string() }))
-    .nullish(),
-  NetworkSettings: z.object({ Networks: z.record(z.string(), z.unknown()).nullish() }).nullish(),
-  GraphDriver: z.object({ Name: z.string(), Data: z.record(z.string(), z.unknown()).nullish() }).nullish(),
-  HostsPath: z.string().nullish(),
-})
-
-export interface ContainerState {
-  readonly running: boolean
-  /** Its process 1, by its number where the engine runs; 0 when it does not run. */
-  readonly pid: number
-  readonly networks: readonly string[]
-  readonly hostname: string
-  /** The variables of its programs, as `NAME=value`. */
-  readonly env: readonly string[]
-  /** The paths where something is mounted. */
-  readonly mounts: readonly string[]
-  /** Where the engine keeps its volumes, on its machine, by the paths they are mounted at. */
-  readonly volumes: ReadonlyMap<string, string>
-  /** Where the engine keeps what programs changed, on its machine; null where it does not say so. */
-  readonly layer: string | null
-  /** Where all its files are seen on that machine while it runs, but for what is mounted; null where the engine does not say so. */
-  readonly merged: string | null
-  /** Where the engine keeps its /etc/hosts. */
-  readonly hostsPath: string | null
-}
-
-/** How a container is; null when there is none of that name. */
-export async function inspectContainer(engine: ContainerEngine, name: string): Promise<ContainerState | null> {
-  const answer = await engine.ask({ method: 'GET', path: url`/containers/${name}/json`, accept: [404] })
-  if (answer.status === 404) return null
-  const { State, Config, Mounts, NetworkSettings, GraphDriver, HostsPath } = stateSchema.parse(answer.body)
-  const overlay = /^overlay2?$/.test(GraphDriver?.Name ?? '') ? GraphDriver?.Data : null
-  const volumes = Mounts?.filter(({ Type, Source }) => Type === 'volume' && Source?.startsWith('/')) ?? []
-  return {
-    running: State.Running,
-    pid: State.Pid ?? 0,
-    networks: Object.keys(NetworkSettings?.Networks ?? {}),
-    hostname: Config?.Hostname ?? '',
-    env: Config?.Env ?? [],
-    mounts: Mounts?.map(({ Destination }) => Destination) ?? [],
-    volumes: new Map(volumes.map(({ Source, Destination }) => [Destination, Source ?? ''])),
-    layer: pathOrNull(overlay?.UpperDir),
-    merged: pathOrNull(overlay?.MergedDir),
-    hostsPath: HostsPath || null,
-  }
-}
-
-function pathOrNull(value: unknown): string | null {
-  return typeof value === 'string' && value.startsWith('/') ? value : null
-}
-
 /** Ends every process of a container; its files stay. */
 export async function stopContainer(engine: ContainerEngine, name: string): Promise<void> {
   await engine.ask({ method: 'POST', path: url`/containers/${name}/stop`, query: { t: 0 }, accept: [304, 404] })
+}
+
+/** How long a container may take that ends by itself. */
+const endMs = 1000
+
+/** Waits until a container that was asked to end by itself has ended; false where it does not. */
+export async function awaitEnd(engine: ContainerEngine, name: string): Promise<boolean> {
+  const query = { condition: 'not-running' }
+  const signal = AbortSignal.timeout(endMs)
+  return engine.ask({ method: 'POST', path: url`/containers/${name}/wait`, query, signal }).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** Removes a container, however it is; one that is not there is fine. */

@@ -8,6 +8,12 @@ import { asRoot } from './transfer.ts'
 /** What a verifier gets fresh: paths where no file of the agent's can be. */
 export const freshPaths: readonly string[] = ['/tests', '/logs/verifier']
 
+/** Removes them. Where nothing is there no program is started. */
+export const clearFresh = `for d in ${freshPaths.join(' ')}; do [ ! -e $d ] && [ ! -h $d ] || rm -rf $d; done`
+
+/** Makes them empty. */
+export const makeFresh = `${clearFresh}; mkdir -p -m 755 ${freshPaths.join(' ')}`
+
 /** Makes the directories for logs, whatever is in their place. */
 export const makeLogs =
   'for d in /logs/agent /logs/verifier /logs/artifacts; do [ -d $d ] && [ ! -h $d ] || { rm -rf $d; mkdir -p $d; }; chmod 777 $d || exit 1; done'

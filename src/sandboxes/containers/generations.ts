@@ -3,23 +3,22 @@ import { messageOf } from '../../core/errors.ts'
 import type { FreezeOptions } from '../../core/sandbox.ts'
 import { ruleFor, type SystemChange } from '../../core/system-files.ts'
 import type { Network } from '../../core/task.ts'
+import { Belongings } from './belongings.ts'
 import { carryOver } from './carry-over.ts'
 import { mayTouchSystem } from './carry-rules.ts'
 import { ChangeLog, compareFiles, isDeep, listChanges } from './changes.ts'
 import { Commands, isRoot } from './commands.ts'
 import {
+  awaitEnd,
   commitContainer,
   createContainer,
-  inspectContainer,
   type MountedVolume,
   makeVolume,
   networkMode,
-  removeContainer,
-  removeImage,
-  removeVolume,
   startContainer,
 } from './container.ts'
-import { areNoLinks, doesNotRun, FreshFiles, freshPaths, makeLogs } from './fresh-files.ts'
+import { inspectContainer } from './container-state.ts'
+import { areNoLinks, doesNotRun, FreshFiles, freshPaths, makeFresh, makeLogs } from './fresh-files.ts'
 import { findHolder, type Holder, stopHolder } from './holder.ts'
 import { engineFiles, type KeptFiles } from './host-files.ts'
 import { frozenRepo } from './labels.ts'
@@ -38,13 +37,11 @@ export class Generations {
   private early: Promise<void> | null = null
   /** Where the engine keeps the files of the current container, once someone asked. */
   private files: { readonly container: string; readonly kept: Promise<KeptFiles | null> } | null = null
-  /** Removals in the background, awaited on release. */
-  private readonly leaving = new Set<Promise<void>>()
-  /** Everything made for this sandbox, named before it was made. */
-  private readonly made = { containers: new Set<string>(), volumes: new Set<string>(), images: new Set<string>() }
+  private readonly made: Belongings
 
   constructor(private readonly options: LeaseOptions) {
     this.network = options.network
+    this.made = new Belongings(options.engine)
     this.commands = this.makeCommands()
   }
 
@@ -77,7 +74,7 @@ export class Generations {
       const found = system === 'image' ? await this.restore(source) : await this.startOver(source)
       if (found.length === 0 && !scratch) {
         this.kept = null
-        this.forgetLater(source.container)
+        this.made.forgetLater(source.container)
       }
       return system === 'image' ? found : null
     } finally {
@@ -88,34 +85,42 @@ export class Generations {
 
   /** Removes everything, whatever state it is in. */
   async dispose(): Promise<void> {
-    const { engine, project, publicNetwork } = this.options
-    this.commands.close()
-    await Promise.all(this.leaving)
-    await Promise.all([...this.made.containers].map((name) => removeContainer(engine, name)))
+    const { project, publicNetwork } = this.options
+    await this.endByItself()
+    await this.made.removeContainers()
     await project?.remove()
     await publicNetwork.remove()
-    await Promise.all([...this.made.volumes].map((name) => removeVolume(engine, name)))
-    for (const name of [...this.made.images].reverse()) await removeImage(engine, name)
+    await this.made.removeRest()
   }
 
   /** Ends the current container. The agent's files are in it, or where they were kept. */
   private async takeFiles(system: 'agent' | 'image'): Promise<Holder> {
     const { engine, project, hasPlainLayers } = this.options
     const { container, kept } = this
-    this.commands.close()
     if (kept) {
-      await this.forget(container)
+      await this.endByItself()
+      await this.made.forget(container)
       await stopHolder(engine, kept)
       return kept
     }
     const holder = await findHolder(engine, container, { isDirect: this.isDirect, hasPlainLayers })
+    const ended = this.endByItself()
     if (system === 'image' && this.startsEarly(holder)) {
       this.kept = holder
-      this.early = this.startFresh()
+      this.early = this.startFresh(true)
       this.early.catch(() => {})
     }
+    holder.isStopped = await ended
     await stopHolder(engine, holder)
     return project ? this.moved(holder) : holder
+  }
+
+  /** Lets the current container end without a signal, which costs Docker a process; false where the engine has to end it. */
+  private async endByItself(): Promise<boolean> {
+    const { commands, options } = this
+    const isEnded = options.noticesEnds && commands.leave() && (await awaitEnd(options.engine, commands.container))
+    commands.close()
+    return isEnded
   }
 
   /** Whether the next container needs nothing of the agent's to start: neither its files nor volumes that it wrote to. */
@@ -130,7 +135,7 @@ export class Generations {
       return { log: await ChangeLog.of(listChanges(engine, container)), isWhole: listsEveryChange }
     const image = await this.makeBare(`${container}-image`, spec.image)
     const log = await ChangeLog.of(compareFiles(engine, image, container))
-    await this.forget(image)
+    await this.made.forget(image)
     return { log, isWhole: false }
   }
 
@@ -138,7 +143,7 @@ export class Generations {
   private async moved(holder: Holder): Promise<Holder> {
     const image = await this.commit(holder)
     const container = await this.makeBare(`${holder.container}-files`, image)
-    await this.forget(holder.container)
+    await this.made.forget(holder.container)
     return { ...holder, container, image, isDirect: false, layer: null }
   }
 
@@ -174,7 +179,7 @@ export class Generations {
       const why = messageOf(error).split('\n')[0]?.slice(0, 300)
       this.options.log?.(`no container can start over the agent’s files, so they are copied into a fresh one: ${why}`)
       this.commands.close()
-      await this.forget(this.container)
+      await this.made.forget(this.container)
       await this.rebuild(source, (await this.changesOf(source)).log, false)
     }
     return []
@@ -183,7 +188,7 @@ export class Generations {
   /** A container of the task's image that gets the agent's files, with or without those of the system. */
   private async rebuild(source: Holder, log: ChangeLog, restore: boolean): Promise<SystemChange[]> {
     const { engine, knownDirs, project } = this.options
-    await (this.early ?? this.startFresh())
+    await (this.early ?? this.startFresh(restore))
     const files = new FreshFiles(this.commands)
     const provided = (project?.mainFiles ?? []).filter((path) => isOfSystem(path, source.searchPath))
     await project?.fillMain(this.container, restore ? provided : [])
@@ -196,7 +201,7 @@ export class Generations {
       searchPath: source.searchPath,
       restore,
       provided,
-      mounts: [...engineFiles, ...((await this.keptFiles())?.mounts ?? [])],
+      mounts: [...engineFiles, ...freshPaths, ...((await this.keptFiles())?.mounts ?? [])],
       lookAt: async (paths) => {
         const kinds = await files.lookAt(paths)
         for (const path of paths.filter((_, index) => kinds[index] === 'dir')) knownDirs.add(path)
@@ -214,13 +219,20 @@ export class Generations {
     return found
   }
 
-  /** Starts a container of the task's image with nothing of the agent's. */
-  private async startFresh(): Promise<void> {
-    await this.start({ ...this.options.spec, program: [], volumes: this.next() })
+  /**
+   * Starts a container of the task's image with nothing of the agent's. Its fresh directories are volumes, unless only programs of
+   * the image run before the tests: those can empty them.
+   */
+  private async startFresh(restore: boolean): Promise<void> {
+    const { project, spec } = this.options
+    const isCleared = restore && !project && spec.volumes.length === 0
+    const volumes = this.next()
+    await this.start({ ...spec, program: [], volumes: isCleared ? [] : volumes })
     if (!this.hasChannel) this.commands.warm('0')
+    if (isCleared) await Promise.all([new FreshFiles(this.commands).prepare(makeFresh), this.keptFiles()])
   }
 
-  /** Gives the next container its name; what comes back are its volumes. */
+  /** Gives the next container its name; what comes back are volumes for it. */
   private next(): MountedVolume[] {
     this.generation++
     this.commands = this.makeCommands()
@@ -237,11 +249,9 @@ export class Generations {
 
   private async start(spec: SandboxSpec): Promise<void> {
     const { engine, publicNetwork, project } = this.options
-    for (const { name } of spec.volumes) {
-      if (this.made.volumes.has(name)) continue
-      this.made.volumes.add(name)
-      await makeVolume(engine, name, spec.labels)
-    }
+    const missing = spec.volumes.filter(({ name }) => !this.made.volumes.has(name))
+    for (const { name } of missing) this.made.volumes.add(name)
+    await Promise.all(missing.map(({ name }) => makeVolume(engine, name, spec.labels)))
     this.made.containers.add(this.container)
     const network = networkMode(this.network, publicNetwork.name)
     if (network !== 'none') await publicNetwork.ready()
@@ -266,26 +276,6 @@ export class Generations {
     await commitContainer(this.options.engine, holder.container, { repo: frozenRepo, tag: holder.container })
     holder.image = image
     return image
-  }
-
-  /** Removes a container that was replaced, and its own fresh directories. Its image may be below a newer one. */
-  private async forget(container: string): Promise<void> {
-    const { engine } = this.options
-    await removeContainer(engine, container)
-    this.made.containers.delete(container)
-    for (const name of this.made.volumes) {
-      if (!name.startsWith(`${container}-fresh-`)) continue
-      await removeVolume(engine, name)
-      this.made.volumes.delete(name)
-    }
-  }
-
-  /** The same without waiting; what fails now is tried again when the sandbox is released. */
-  private forgetLater(container: string): void {
-    const leaving = this.forget(container)
-      .catch(() => {})
-      .finally(() => this.leaving.delete(leaving))
-    this.leaving.add(leaving)
   }
 
   private makeCommands(): Commands {

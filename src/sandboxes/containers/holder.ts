@@ -1,6 +1,6 @@
-import { gone } from './commands.ts'
-import { inspectContainer, stopContainer } from './container.ts'
+import { stopContainer } from './container.ts'
 import type { ContainerEngine } from './container-engine.ts'
+import { gone, inspectContainer } from './container-state.ts'
 import { readHosts } from './hosts.ts'
 import { type Layer, openLayer } from './layer.ts'
 

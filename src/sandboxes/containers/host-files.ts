@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { copyOut } from '../../lib/copy-out.ts'
 import type { ExtractOptions } from '../../lib/extract.ts'
-import type { ContainerState } from './container.ts'
+import type { ContainerState } from './container-state.ts'
 
 /** Where an engine keeps the files of a container that runs, on its machine. */
 export type KeptFiles = Pick<ContainerState, 'merged' | 'mounts' | 'volumes'>

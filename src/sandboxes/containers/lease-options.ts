@@ -24,6 +24,8 @@ export interface LeaseOptions {
   readonly listsEveryChange: boolean
   /** Whether the engine keeps changed files in a directory of their own, and nothing else says what they are. */
   readonly hasPlainLayers: boolean
+  /** Whether the engine says at once that a container ended by itself. */
+  readonly noticesEnds: boolean
   /** Directories that an image is known to have; shared by all its sandboxes. */
   readonly knownDirs: Set<string>
   /** One line of news, for the trial's log. */

@@ -16,10 +16,11 @@ import type { Network } from '../../core/task.ts'
 import { Lease, type SandboxBody } from '../common/lease.ts'
 import { fromInside, limitsOf, transferFailure } from '../common/transfer-rules.ts'
 import { frameOf, openDoor } from '../namespaces/door.ts'
-import { type Commands, gone } from './commands.ts'
-import { inspectContainer, networkMode } from './container.ts'
+import type { Commands } from './commands.ts'
+import { networkMode } from './container.ts'
 import { url } from './container-engine.ts'
-import { makeLogs } from './fresh-files.ts'
+import { gone, inspectContainer } from './container-state.ts'
+import { clearFresh, makeLogs } from './fresh-files.ts'
 import { Generations } from './generations.ts'
 import { copyFromHost } from './host-files.ts'
 import type { LeaseOptions } from './lease-options.ts'
@@ -49,10 +50,7 @@ export class DockerBody implements SandboxBody {
   }
 
   async alive(): Promise<boolean> {
-    return this.commands.revive().then(
-      () => true,
-      () => false,
-    )
+    return this.commands.alive()
   }
 
   async exec(argv: readonly string[], options?: ExecOptions): Promise<ExecResult> {
@@ -125,7 +123,6 @@ export class DockerBody implements SandboxBody {
   }
 
   async destroy(): Promise<void> {
-    this.generations.commands.close()
     await this.generations.dispose()
   }
 
@@ -148,7 +145,7 @@ export class DockerBody implements SandboxBody {
   }
 
   private async clearInPlace(): Promise<null> {
-    const script = `rm -rf /tests /logs/verifier; ${makeLogs}`
+    const script = `${clearFresh}; ${makeLogs}`
     await this.commands.exec(['/bin/sh', '-c', script], asRoot)
     return null
   }

@@ -81,6 +81,7 @@ interface Opened {
   readonly gpuDevices: boolean
   readonly resolvesNames: boolean
   readonly listsEveryChange: boolean
+  readonly noticesEnds: boolean
   /** By image. */
   readonly knownDirs: Map<string, Set<string>>
   readonly seccompProfile: string | null
@@ -99,7 +100,7 @@ export function makeContainers(kind: EngineKind, options: EngineOptions, context
   const opened = lazily(async (): Promise<Opened> => {
     const engine = await connect()
     const { stateDir } = context
-    const { gpuDevices, resolvesNames, listsEveryChange, looseProfile } = kind
+    const { gpuDevices, resolvesNames, listsEveryChange, noticesEnds, looseProfile } = kind
     const seccompProfile = looseProfile && (await saveTightProfile(looseProfile, join(stateDir, kind.name)))
     const { base, buildNetwork, builds, lifetimeSec } = options
     const [server, info] = await Promise.all([findServer(engine), findInfo(engine)])
@@ -112,6 +113,7 @@ export function makeContainers(kind: EngineKind, options: EngineOptions, context
       gpuDevices,
       resolvesNames,
       listsEveryChange,
+      noticesEnds,
       knownDirs: new Map(),
     }
   })
@@ -145,7 +147,7 @@ async function lease(
   request: SandboxRequest,
 ): Promise<Lease> {
   const { engine, server, stateDir, images, limits, gpuDevices, resolvesNames, seccompProfile } = opened
-  const { hasPlainLayers, listsEveryChange, knownDirs } = opened
+  const { hasPlainLayers, listsEveryChange, noticesEnds, knownDirs } = opened
   const { environment, owner, signal, toolDirs = [] } = request
   signal?.throwIfAborted()
   if (environment.os === 'windows')
@@ -186,6 +188,7 @@ async function lease(
       verify: options.verify,
       project: plan?.project ?? null,
       listsEveryChange,
+      noticesEnds,
       hasPlainLayers,
       knownDirs: dirs,
       log: request.log,

@@ -102,6 +102,11 @@ printf %s ${done} >&4; printf '%s%s:0:1.' "$l" ${done}
 `
 }
 
+/** The text that makes a shell answer at once; `mark` as of a command. */
+export function renderPing(mark: string): string {
+  return `printf %s ${mark} >&4; printf %s ${mark} >&4; printf '%s:0:1.' ${mark}\n`
+}
+
 function quote(word: string): string {
   if (word.includes('\0')) {
     throw new BoundaryError('task', 'a command, a variable or a directory holds a NUL character', { retryable: false })

@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { z } from 'zod'
 import type { User } from '../../core/task.ts'
+import { expired, withDeadline } from '../../lib/deadline.ts'
 import { type ContainerEngine, url } from './container-engine.ts'
 import { Frames, UntilMark } from './frames.ts'
-import { prelude } from './script.ts'
+import { prelude, renderPing } from './script.ts'
 
 const createdSchema = z.object({ Id: z.string() })
 
@@ -39,6 +41,9 @@ export interface Sinks {
   readonly stdout: (chunk: Buffer) => boolean
   readonly stderr: (chunk: Buffer) => boolean
 }
+
+/** How long an idle shell may take to answer. */
+const answerSec = 0.5
 
 /** Output that is held until the shell says that it took its script. A shell of the agent's own may never say so, and print for ever. */
 const mostEarlyBytes = 64 * 2 ** 20
@@ -137,6 +142,14 @@ export class Shell {
       if (this.lost) lost()
       else if (script !== null) this.stream.write(script)
     })
+  }
+
+  /** Whether it still does what it is told; false where it takes too long to say so. */
+  async answers(): Promise<boolean> {
+    const mark = randomBytes(12).toString('hex')
+    const answer = this.run(renderPing(mark), mark, { stdout: () => true, stderr: () => true })
+    const end = await withDeadline(answerSec, new AbortController().signal, () => answer)
+    return end !== expired && end.kind === 'ended'
   }
 
   /** The stdin of the one command. */

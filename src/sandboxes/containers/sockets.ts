@@ -21,6 +21,8 @@ export interface EngineKind {
   readonly resolvesNames: boolean
   /** Whether its list of changes has every file that its image of a container has. Docker's goes by size and time of a file. */
   readonly listsEveryChange: boolean
+  /** Whether it says at once that a container ended by itself. Podman looks a few times a second, and trips over ends that it did not ask for. */
+  readonly noticesEnds: boolean
   readonly startHint: string
   readonly permissionHint: string
 }
@@ -38,6 +40,7 @@ export const dockerKind: EngineKind = {
   networkPerPhase: true,
   resolvesNames: true,
   listsEveryChange: false,
+  noticesEnds: true,
   startHint:
     'start it (sudo systemctl start docker), or name its socket: --ek socket=/path/to/docker.sock or DOCKER_HOST=unix:///path',
   permissionHint: 'join the group docker (sudo usermod -aG docker $USER, then log in again), or run as root',
@@ -56,6 +59,7 @@ export const podmanKind: EngineKind = {
   networkPerPhase: false,
   resolvesNames: false,
   listsEveryChange: true,
+  noticesEnds: false,
   startHint:
     'start it (systemctl --user start podman.socket, or podman system service --time=0), or name its socket: --ek socket=/path/to/podman.sock',
   permissionHint: 'use your own service (systemctl --user start podman.socket), or run as root',
