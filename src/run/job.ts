@@ -136,20 +136,19 @@ async function findPending(
   liveStats: LiveStats,
   { job, again }: JobRequest,
 ): Promise<{ readonly pending: OpenedJob['plan']; readonly takenBack: readonly string[] }> {
-  const planned = new Set(job.plan.map(({ name }) => name))
-  const finished = new Set<string>()
+  const left = new Set(job.plan.map(({ name }) => name))
   const takenBack: string[] = []
   for await (const records of store.batches()) {
     for (const record of records) {
-      if (!planned.has(record.name)) continue
+      if (!left.has(record.name)) continue
       if (record.end.kind === 'cancelled' || isExhausted(record.end) || again?.(record)) takenBack.push(record.name)
       else {
-        finished.add(record.name)
+        left.delete(record.name)
         liveStats.add(record)
       }
     }
   }
-  return { pending: job.plan.filter(({ name }) => !finished.has(name)), takenBack }
+  return { pending: left.size > 0 ? job.plan.filter(({ name }) => left.has(name)) : [], takenBack }
 }
 
 function counter(counts: { running: Set<string>; retries: number }, liveStats: LiveStats, touch: () => void): JobWatch {

@@ -12,15 +12,15 @@ export const taskIndexName = '.tasks.index'
 
 /** Another number makes all files of earlier versions foreign: for digests or names that are made in another way. */
 const mark = 2
-/** As many as `numbersOf` gives for each file or directory. */
-const numbersEach = 4
+/** What tells a file or directory from any other that was or will be in its place, in the order of an entry's stamps. */
+const stampFields = ['dev', 'ino', 'size', 'ctimeMs'] as const
 /** A larger task is read each time. */
 const mostEntries = 2000
 
 interface Entry {
   /** Every file and directory of the task, the task itself first, by its path in it. */
   readonly paths: readonly string[]
-  /** What each was like: as many numbers for each as `numbersOf` gives. */
+  /** What each was like: the numbers of `stampFields` for each. */
   readonly stamps: readonly number[]
   readonly name: string
   readonly digests: TaskDigests
@@ -115,13 +115,12 @@ function sumOf(text: string): string {
 }
 
 function isUnchanged(taskDir: string, { paths, stamps }: Entry): boolean {
-  if (paths[0] !== '' || stamps.length !== paths.length * numbersEach) return false
+  if (paths[0] !== '' || stamps.length !== paths.length * stampFields.length) return false
   for (let nth = 0; nth < paths.length; nth++) {
     const stats = statOf(taskDir, paths[nth] ?? '')
     if (!isPlain(stats)) return false
-    const at = nth * numbersEach
-    const isSame = stats.dev === stamps[at] && stats.ino === stamps[at + 1] && stats.size === stamps[at + 2]
-    if (!isSame || stats.ctimeMs !== stamps[at + 3]) return false
+    const from = nth * stampFields.length
+    if (!stampFields.every((field, i) => stats[field] === stamps[from + i])) return false
   }
   return true
 }
@@ -136,9 +135,8 @@ function stampTree(taskDir: string, beforeMs: number): Pick<Entry, 'paths' | 'st
   const stamps: number[] = []
   for (const path of paths) {
     const stats = statOf(taskDir, path)
-    const numbers = numbersOf(stats)
-    if (!stats || !numbers || stats.ctimeMs > beforeMs) return null
-    stamps.push(...numbers)
+    if (!isPlain(stats) || stats.ctimeMs > beforeMs) return null
+    stamps.push(...stampFields.map((field) => stats[field]))
     const names = stats.isDirectory() ? namesIn(join(taskDir, path)) : []
     if (names === null || paths.length + names.length > mostEntries) return null
     paths.push(...names.map((name) => join(path, name)))
@@ -160,11 +158,6 @@ function statOf(taskDir: string, path: string): Stats | undefined {
   } catch {
     return undefined
   }
-}
-
-/** What tells a file or directory from any other that was or will be in its place; null for anything else. */
-function numbersOf(stats: Stats | undefined): readonly number[] | null {
-  return isPlain(stats) ? [stats.dev, stats.ino, stats.size, stats.ctimeMs] : null
 }
 
 function isPlain(stats: Stats | undefined): stats is Stats {

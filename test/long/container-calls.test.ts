@@ -11,6 +11,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test, vi } from 'vitest'
+import { sleep } from '../../src/lib/deadline.ts'
 import { ContainerEngine } from '../../src/sandboxes/containers/container-engine.ts'
 import { baseImage } from '../container-engine.ts'
 import { everything, onEachEngine } from '../container-kit.ts'
@@ -87,6 +88,42 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     } finally {
       archive.mockRestore()
     }
+  })
+
+  test('tests get empty directories without volumes, and the engine is not asked whether the sandbox lives', async () => {
+    await using box = await makeProvider().lease({ owner, environment })
+    await box.exec(['sh', '-c', 'mkdir -p /tests/own; echo 1 > /logs/verifier/reward.txt; echo kept > /kept'])
+    const ask = vi.spyOn(ContainerEngine.prototype, 'ask')
+    const paths = () => ask.mock.calls.map(([{ method, path }]) => `${method} ${path}`)
+    try {
+      await box.freeze({ system: 'image' })
+      expect((await box.exec(['sh', '-c', 'ls -A /tests /logs/verifier; cat /kept'])).stdout).toBe(
+        '/logs/verifier:\n\n/tests:\nkept\n',
+      )
+      expect(paths().filter((path) => path.includes('volumes'))).toEqual([])
+      // Podman would trip over a container that ends by itself.
+      expect(paths().some((path) => path.endsWith('/stop'))).toBe(name === 'podman')
+      ask.mockClear()
+      expect(await box.alive()).toBe(true)
+      expect(paths()).toEqual([])
+    } finally {
+      ask.mockRestore()
+    }
+  })
+
+  test('a container whose shell is stopped by its agent is ended all the same', async () => {
+    const before = await everything(started())
+    const box = await makeProvider().lease({ owner, environment })
+    const stopShell = '(sleep 0.3; kill -STOP $PPID) </dev/null >/dev/null 2>&1 & echo later > /kept'
+    await box.exec(['sh', '-c', stopShell])
+    await sleep(1000)
+    await box.freeze({ system: 'image' })
+    expect((await box.exec(['cat', '/kept'])).stdout).toBe('later\n')
+    await box.exec(['sh', '-c', '(sleep 0.3; kill -STOP $PPID) </dev/null >/dev/null 2>&1 &'])
+    await sleep(1000)
+    expect(await box.alive()).toBe(true)
+    await box[Symbol.asyncDispose]()
+    expect(await everything(started())).toEqual(before)
   })
 
   test('the shell that a container was started with is as good as one that the engine opens', async () => {

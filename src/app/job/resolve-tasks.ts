@@ -1,4 +1,5 @@
 import { basename, resolve } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { UserError } from '../../core/errors.ts'
 import { type DatasetConfig, type JobConfig, noTask, type TaskConfig } from '../../core/job.ts'
 import type { NamedTask, Task } from '../../core/task.ts'
@@ -48,7 +49,7 @@ export async function resolveTasks(
   const dirs = [...new Set(own.map(({ dir }) => dir))]
   const isIndexed = dirs.length >= indexed.from && dirs.length <= indexed.to
   const index = isIndexed && jobDir !== null ? await taskIndexOf(jobDir, settleMs) : null
-  const known = index && knownTasks(dirs, index)
+  const known = index && (await knownTasks(dirs, index))
   let loading: Promise<readonly JobTask[]> | undefined
   const loadTasks = () => {
     loading ??= loadAll(own, index, config.verifier.disable)
@@ -78,15 +79,19 @@ async function findWanted(config: JobConfig, at: FetchAt): Promise<readonly Want
 }
 
 /** Null when one of them has to be read. */
-function knownTasks(dirs: readonly string[], index: TaskIndex): ReadonlyMap<string, NamedTask> | null {
+async function knownTasks(dirs: readonly string[], index: TaskIndex): Promise<ReadonlyMap<string, NamedTask> | null> {
   const known = new Map<string, NamedTask>()
   for (const dir of dirs) {
     const task = index.known(dir)
     if (task === null) return null
     known.set(dir, task)
+    // There may be twenty thousand, and each costs a call of the system for every file.
+    if (known.size % knownAtOnce === 0) await setImmediate()
   }
   return known
 }
+
+const knownAtOnce = 200
 
 async function loadAll(
   own: readonly Wanted[],
