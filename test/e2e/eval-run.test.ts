@@ -98,7 +98,9 @@ withSandboxes('eval run', () => {
   test('detects a difference of 20 points, and calls one of a point undecided', { timeout: 300_000 }, async () => {
     const good = await evaluate('good')
     expect(good.status, good.stderr).toBe(0)
-    expect(good.stderr).toMatch(/✓ server: .*\n✓ model: scripted is served\n✓ context: \d+ tokens\n✓ smoke trial: /)
+    expect(good.stderr).toMatch(
+      /✓ server: .*\n✓ model: scripted is served\n✓ context: \d+ tokens\nsmoke trial: .* \(--no-smoke skips this\)\n✓ smoke trial: /,
+    )
     expect(good.stdout).toContain('100.0 % (88.4 to 100.0)')
     expect(readdirSync(join(place, 'jobs'))).toEqual(['good'])
     expect(existsSync(join(place, 'jobs', 'good', 'eval-report.html'))).toBe(true)
