@@ -16,7 +16,7 @@ afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
 const isRoot = process.getuid?.() === 0
 const ownIds = isRoot ? (await findPrivileges(await makeHome(stateDir))).ownIds : null
 
-describe.skipIf(ownIds === null)('the first process of a sandbox', needs('bwrap', 'unshare', 'perl'), () => {
+describe.skipIf(ownIds === null)('the first process of a sandbox', needs('root', 'bwrap', 'unshare', 'perl'), () => {
   let box: SandboxLease
   beforeAll(async () => {
     const provider = local.make({ pids: 64, verify: 'fresh' }, { env: {}, stateDir })
