@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import type { TaskDraft } from '../../../src/core/row.ts'
 import { isDropped } from '../../../src/core/stage.ts'
@@ -89,7 +90,9 @@ test('operations are left out, and a share of the tasks asks for something else'
     const root = /^cd (.+)$/m.exec(String(files['solution/solve.sh']?.data))?.[1]
     expect(instruction).toContain(root)
   }
-  expect(mixed.map(({ files }) => files)).toEqual(sound.map(({ files }) => files))
+  // `toEqual` looks at each byte by itself, which takes seconds here.
+  const changed = mixed.filter(({ files }, i) => !isDeepStrictEqual(files, sound[i]?.files))
+  expect(changed.map(({ name }) => name)).toEqual([])
 })
 
 test('a domain that is not there is an error that names those that are', async () => {

@@ -23,7 +23,9 @@ const provider = local.make({ pids: 256, verify: 'fresh' }, { env: {}, stateDir 
 const lease = (trial: string) =>
   provider.lease({ owner: { job: 'inside', trial }, environment: plainEnvironment(stateDir) })
 
-describe.skipIf(ownIds === null)('a command that the starter lets in', needs('root', 'bwrap', 'unshare', 'perl'), () => {
+const needed = needs('root', 'bwrap', 'unshare', 'perl')
+
+describe.skipIf(ownIds === null)('a command that the starter lets in', needed, () => {
   let box: SandboxLease
   beforeAll(async () => {
     box = await lease('one')
