@@ -1,0 +1,34 @@
+import { defineRecipe } from 'ot-agent'
+import { domains, unseen } from './recipe.ts'
+
+/** The composer has 8,000 tasks with numbers of four digits for each of its seeds. */
+const seeds = Array.from({ length: 13 }, (_, index) => 301 + index)
+
+/** Up to 104,000 traces of composed tasks, as those of recipe.ts. */
+export default defineRecipe({
+  name: 'student-many',
+  seed: 7,
+  stages: [
+    ...seeds.map((seed) => ({
+      id: `composer-${seed}`,
+      use: 'sources/pipeline',
+      with: {
+        pipeline: 'terminal-composer',
+        args: { seed, first: 1000, count: 8000, domains, without: unseen, check: false },
+      },
+    })),
+    { id: 'mix', use: 'mixers/round-robin', with: { total: 20000 } },
+    {
+      id: 'rollout',
+      use: 'rollouts/agent',
+      with: {
+        teacher: { model: 'scripted/stand-in', engine: 'scripted', options: { tasks: '{tasks}' } },
+        agent: 'terminus-2',
+        sandbox: 'local',
+        concurrency: 8,
+      },
+    },
+    { id: 'solved', use: 'filters/rollouts/min-reward', with: { least: 1 } },
+    { id: 'dataset', use: 'exporters/sharegpt', with: { validation: 0, formats: ['jsonl'] } },
+  ],
+})
