@@ -110,8 +110,8 @@ export function isStandInNote(note: string): boolean {
 }
 
 /**
- * How far the verifier is from the agent. `fresh`: every agent process is dead, /tests and /logs/verifier are mounts the
- * agent never could write to. `shared`: the provider cannot promise that. `separate`: another machine, only artefacts carried over.
+ * How far the verifier is from the agent. `fresh`: every agent process is dead, /tests and /logs/verifier hold nothing
+ * of the agent's. `shared`: the provider cannot promise that. `separate`: another machine, only artefacts carried over.
  */
 export type Isolation = 'fresh' | 'shared' | 'separate'
 

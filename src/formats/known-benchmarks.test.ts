@@ -54,8 +54,9 @@ test('every benchmark that decontamination compares with has a file, and those w
 test('no two benchmarks share a name or an alias, and each says where its tasks come from', () => {
   const names = all.flatMap(({ name, aliases }) => [name, ...aliases])
   expect(new Set(names).size).toBe(names.length)
-  for (const { sources, homepage, citation } of all) {
+  for (const { sources, homepage, citation, licence } of all) {
     expect(sources.length).toBeGreaterThan(0)
+    expect(licence).not.toBe('not said')
     expect([homepage?.startsWith('https://'), (citation ?? '').length > 10]).toEqual([true, true])
   }
 })

@@ -110,7 +110,14 @@ test('a run that leaves no row says which stage dropped the last one, and ends w
     { use: './stages/text-file.ts' },
   ]
   await writeFile(join(dir, 'empty.json'), JSON.stringify({ name: 'empty', stages }))
-  const { status, stderr } = program('recipe', 'run', join(dir, 'empty.json'), '-o', join(dir, 'empty'))
+  const again = (...more: string[]) =>
+    program('recipe', 'run', join(dir, 'empty.json'), '-o', join(dir, 'empty'), ...more)
+  expect(again('--set', 'short.most=100').status).toBe(0)
+  const lines = () => readFile(join(dir, 'empty/out/text-file/lines.txt'), 'utf8')
+  const written = await lines()
+  expect(written).not.toBe('')
+  const { status, stderr } = again()
   expect(status, stderr).toBe(3)
+  expect(await lines()).toBe(written)
   expect(stderr).toMatch(/empty: short dropped every row\nhint: .* recipe explain .*empty --dropped short shows why/)
 })

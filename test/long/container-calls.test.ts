@@ -117,7 +117,13 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     const stopShell = '(sleep 0.3; kill -STOP $PPID) </dev/null >/dev/null 2>&1 & echo later > /kept'
     await box.exec(['sh', '-c', stopShell])
     await sleep(1000)
-    await box.freeze({ system: 'image' })
+    const ask = vi.spyOn(ContainerEngine.prototype, 'ask')
+    try {
+      await box.freeze({ system: 'image' })
+      expect(ask.mock.calls.some(([{ path }]) => path.endsWith('/stop'))).toBe(true)
+    } finally {
+      ask.mockRestore()
+    }
     expect((await box.exec(['cat', '/kept'])).stdout).toBe('later\n')
     await box.exec(['sh', '-c', '(sleep 0.3; kill -STOP $PPID) </dev/null >/dev/null 2>&1 &'])
     await sleep(1000)

@@ -201,7 +201,7 @@ def train_tokenizer(rows, size):
         show_progress=False,
     )
     # More rows cost minutes and change nothing that matters: these are enough for a vocabulary.
-    sample = rows[:: -(-len(rows) // 20_000)]
+    sample = random.Random(0).sample(rows, 20_000) if len(rows) > 20_000 else rows
     tokenizer.train_from_iterator((text for row in sample for _, text, _ in row), trainer)
     return tokenizer
 
@@ -367,12 +367,13 @@ def most_rows(rows, batches, size, longest):
 def train(model, rows, held, options, device):
     batches = list(itertools.islice(pack(rows, options.batch_tokens, order_of(rows, options)), options.steps))
     optimizer = optimizer_of(model, options, device)
-    first = resume(model, optimizer, options)
+    first, before = resume(model, optimizer, options)
     longest = max(len(ids) for ids, _ in rows)
     size = max(options.batch_tokens, longest) if device == "cuda" else 0
     most = most_rows(rows, batches, size, longest)
     take_step = Step(model, optimizer, longest, device == "cuda" and not options.plain)
-    began = saved = time.time()
+    saved = time.time()
+    began = saved - before
     step = first - 1
     seen = 0
     for step in range(first, len(batches)):
@@ -386,7 +387,7 @@ def train(model, rows, held, options, device):
             note(options, stopped_after_sec=options.seconds)
             break
         if time.time() - saved > options.save_every:
-            save_checkpoint(model, optimizer, step + 1, options)
+            save_checkpoint(model, optimizer, step + 1, time.time() - began, options)
             saved = time.time()
     note(options, step=step + 1, validation_loss=evaluate(model, held, options, device), rows=len(rows), sec=round(time.time() - began, 2))
 
@@ -403,17 +404,18 @@ def fingerprint(options):
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def save_checkpoint(model, optimizer, step, options):
+def save_checkpoint(model, optimizer, step, sec, options):
     path = os.path.join(options.out, "checkpoint.pt")
-    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step, "made_by": fingerprint(options)}
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step, "sec": sec, "made_by": fingerprint(options)}
     torch.save(state, path + ".tmp")
     os.replace(path + ".tmp", path)
 
 
 def resume(model, optimizer, options):
+    """The step to go on with, and how many seconds the steps before it took."""
     path = os.path.join(options.out, "checkpoint.pt")
     if not os.path.exists(path):
-        return 0
+        return 0, 0.0
     state = torch.load(path, map_location="cpu", weights_only=True)
     if state["made_by"] != fingerprint(options):
         sys.exit(f"error: {path} was made with other settings\nhint: use another --out, or remove it")
@@ -422,7 +424,7 @@ def resume(model, optimizer, options):
     optimizer.load_state_dict(state["optimizer"])
     for group, mine in zip(optimizer.param_groups, rates):
         group["lr"] = mine
-    return state["step"]
+    return state["step"], state.get("sec", 0.0)
 
 
 # What is written
@@ -506,7 +508,7 @@ def main():
     flags.add_argument("--rows", type=int, help="train on the first N rows only")
     flags.add_argument("--epochs", type=int, default=1)
     flags.add_argument("--steps", type=int, help="stop after N steps")
-    flags.add_argument("--seconds", type=float, help="stop after this long; the rate has fallen by then as after the last step")
+    flags.add_argument("--seconds", type=float, help="stop after this long; the learning rate decays over this time")
     flags.add_argument("--batch-tokens", type=int, default=65536)
     flags.add_argument("--lr", type=float, default=1e-3)
     flags.add_argument("--warmup", type=int, default=50)

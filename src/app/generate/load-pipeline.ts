@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { recordFiles } from '../../formats/input-files.ts'
+import { shellQuote } from '../../lib/shell.ts'
 import { loadImported } from '../../plugins/user-modules/load-imported.ts'
 import { isPlugin } from '../../plugins/user-modules/make-imported.ts'
 import { isClass, isObject } from '../../plugins/user-modules/pick-export.ts'
@@ -23,7 +24,7 @@ export async function loadPipelineFile(path: string): Promise<LoadedPipeline> {
   if (recordFiles.pattern.test(path))
     throw new UserError(
       `${path}: expected a pipeline, a .ts or .js file, got a file of rows`,
-      `a pipeline says how a row becomes a task (docs/guides/walkthroughs.md shows one); then: ot-agent generate PIPELINE --source ${path}`,
+      `a pipeline says how a row becomes a task (docs/guides/walkthroughs.md shows one); then: ot-agent generate PIPELINE --source ${shellQuote(path)}`,
     )
   const { value, where, digest } = await loadImported(path)
   const file = resolve(path.replace(/:[A-Za-z_$][\w$]*$/, ''))

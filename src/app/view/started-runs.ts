@@ -81,7 +81,8 @@ export class StartedRuns {
         },
       })
       child.once('exit', async (code, signal) => {
-        if (run.kind === 'recipe' && code === 0) await this.showRecipe(run, startedMs).catch(() => {})
+        // A recipe that left no rows ends with 3, and what it dropped is worth a look.
+        if (run.kind === 'recipe' && (code === 0 || code === 3)) await this.showRecipe(run, startedMs).catch(() => {})
         update({ state: 'ended', exit: code === null ? `signal ${signal}` : `exit code ${code}` })
       })
       child.unref()

@@ -76,11 +76,12 @@ function report(dir: string, { stages, sinks, waitingAt, cached }: RecipeOutcome
   const empty = waitingAt === null ? whyEmpty(dir, { stages, sinks }) : null
   if (empty !== null) process.exitCode = 3
   if (json) {
+    if (empty !== null) note(empty)
     printJson({ schema: 'recipe-run/1', dir, stages, cached, sinks, waitingAt })
     return
   }
   printCounts(stages)
-  for (const { dir: out, counts } of sinks)
+  for (const { dir: out, counts } of sinks.filter(({ rows }) => rows > 0))
     process.stdout.write(
       `${nearPath(out)}: ${Object.entries(counts)
         .map(([name, count]) => `${name} ${count}`)

@@ -2,10 +2,11 @@ import { expect, test } from 'vitest'
 import { whyEmpty } from './why-empty.ts'
 
 const stage = (id: string, taken: number, given: number) => ({ id, use: id, taken, given, drops: {} })
-const sink = (train: number) => ({
+const sink = (rows: number) => ({
   id: 'dataset',
   dir: '/out',
-  counts: { train, validation: 0 },
+  counts: {},
+  rows,
   replay: null,
   cached: false,
   files: [],
@@ -16,6 +17,11 @@ test('an empty dataset names the stage that dropped the last rows and the comman
   expect(whyEmpty('runs/my days', { stages, sinks: [sink(0)] })).toMatch(
     /^failed: the dataset is empty: busy dropped every row\nhint: .* recipe explain 'runs\/my days' --dropped busy shows why$/,
   )
+})
+
+test('of several branches, the stage that dropped the last rows is named and not a source that gave none', () => {
+  const stages = [stage('a', 0, 2), stage('b', 0, 0), stage('mix', 2, 2), stage('busy', 2, 0)]
+  expect(whyEmpty('runs/x', { stages, sinks: [sink(0)] })).toContain('busy dropped every row')
 })
 
 test('a source without rows is named', () => {

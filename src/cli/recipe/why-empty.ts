@@ -3,11 +3,11 @@ import { nearPath } from '../../lib/files.ts'
 import { programName } from '../../lib/program-name.ts'
 import { shellQuote } from '../../lib/shell.ts'
 
-/** Two lines for a run whose datasets hold no row: the stage after which none was left, and the command that shows why. Null for any other run. */
+/** Two lines for a run that had no row to write: the stage after which none was left, and the command that shows why. Null for any other run. */
 export function whyEmpty(dir: string, { stages, sinks }: Pick<RecipeOutcome, 'stages' | 'sinks'>): string | null {
-  const rows = sinks.flatMap(({ counts }) => Object.values(counts)).reduce((sum, count) => sum + count, 0)
-  if (sinks.length === 0 || rows > 0) return null
-  const last = stages.find(({ given }) => given === 0)
+  if (sinks.length === 0 || sinks.some(({ rows }) => rows > 0)) return null
+  const last =
+    stages.findLast(({ taken, given }) => taken > 0 && given === 0) ?? stages.find(({ given }) => given === 0)
   if (last === undefined) return 'failed: the dataset is empty'
   const dropped = last.taken > 0
   const where = dropped ? `${last.id} dropped every row` : `${last.id} gave no rows`

@@ -42,7 +42,7 @@ export async function* readCsv(
   } catch (error) {
     if (error instanceof UserError) throw error
     const [why = ''] = messageOf(error).split('\n')
-    const problem = await findCsvProblem(path)
+    const problem = await findCsvProblem(path, separator)
     throw new UserError(
       `${path}: expected text in columns, got ${problem?.found ?? why.slice(0, 300)}`,
       problem?.hint ?? 'save it as UTF-8 with one header line, and close every quote',

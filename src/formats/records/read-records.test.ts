@@ -227,4 +227,14 @@ test('a table in Latin-1, or with a quote that is never closed, is refused with 
     message: `${path}: expected text in columns, got a quote in line 5 that is never closed`,
     hint: 'close it; inside a text, write "" for a quote',
   })
+  await writeFile(path, 'id,text\n1,"a"\n2,"open\n3,"b"\n4,"c"\n5,"d"\n')
+  await expect(read(path)).rejects.toMatchObject({
+    message: expect.stringContaining('a quote in line 3 that is never'),
+  })
+  const tabs = join(await makeTempDir(), 'table.tsv')
+  await writeFile(tabs, Buffer.from('\ufeffid\ttext\n1\tZürich\n', 'utf16le'))
+  await expect(read(tabs)).rejects.toMatchObject({
+    message: `${tabs}: expected text in columns, got text in UTF-16`,
+    hint: expect.stringMatching(/iconv -f UTF-16 -t UTF-8 .* > utf8\.tsv$/),
+  })
 })

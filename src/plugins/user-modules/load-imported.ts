@@ -97,7 +97,7 @@ function notFound({ from, isPackage }: ImportPath, { message }: BundleFailure): 
     return new UserError(`${expected}, got another kind of file`, 'name the file with the code')
   if (!/^Could not resolve/.test(message))
     return new UserError(`${shown(from)}: ${oneLine(message)}`, 'repair the file')
-  const near = nearest(basename(from), namesIn(dirname(from)))
+  const near = nearest(basename(from), codeIn(dirname(from), basename(from)))
   return new UserError(
     `${expected}, found none`,
     near === null
@@ -106,9 +106,12 @@ function notFound({ from, isPackage }: ImportPath, { message }: BundleFailure): 
   )
 }
 
-function namesIn(dir: string): readonly string[] {
+/** Names in a directory that may have been meant: folders and files with code. */
+function codeIn(dir: string, missing: string): readonly string[] {
   try {
-    return readdirSync(dir)
+    return readdirSync(dir, { withFileTypes: true })
+      .filter((entry) => entry.name !== missing && (entry.isDirectory() || /\.[cm]?[jt]sx?$/.test(entry.name)))
+      .map(({ name }) => name)
   } catch {
     return []
   }

@@ -83,14 +83,21 @@ function isStream(value: unknown): value is AsyncIterable<unknown> {
 /** A bug in the file is the user's to repair; what comes through it from elsewhere stays as it is. */
 function explained(where: string, error: unknown): unknown {
   if (error instanceof UserError || error instanceof BoundaryError) return error
-  if (isMissing(error) && error instanceof Error && 'path' in error)
+  const path = missingPath(error)
+  if (path !== null)
     return new UserError(
-      `${where}: expected a file at ${error.path}, found nothing there`,
-      'check the path in its options',
+      `${where}: expected a file at ${path}, found nothing there`,
+      'check the path in its options or code',
     )
   const file = where.replace(/:[A-Za-z_$][\w$]*$/, '')
   const frames = (error instanceof Error ? (error.stack ?? '') : '').split('\n').slice(1)
   const place = frames.map((line) => /\(?((?:file:\/\/)?\/[^()]+:\d+:\d+)\)?$/.exec(line)?.[1]).find((at) => at)
   if (!place?.includes(file)) return error
   return new UserError(`${where}: ${oneLine(messageOf(error))}`, `thrown at ${place}`)
+}
+
+/** The file that could not be opened because it is not there. A program that is not installed is also missing, but no file of the user's. */
+function missingPath(error: unknown): string | null {
+  if (!isMissing(error) || !(error instanceof Error) || !('path' in error) || !('syscall' in error)) return null
+  return /^(?:open|l?stat|scandir|access)$/.test(String(error.syscall)) ? String(error.path) : null
 }

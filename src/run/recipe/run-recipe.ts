@@ -118,7 +118,7 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
     if (step.stages[0]?.form === 'sink') {
       if (run.share) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
       const made = await madeSoFar(run, [...new Set(outputs.values())], inputs[0]?.manifest.sources ?? {}, dirOf)
-      const place = { runDir: run.dir, digest: digests.get(step.id) ?? '', made }
+      const place = { runDir: run.dir, digest: digests.get(step.id) ?? '', rows: taken, made }
       sinks.push(
         (await findSunk(step, place)) ??
           (await sinkChecked(run, { sql, contextOf }, step, { inputs, place, steps: [...outputs.values()], checked })),

@@ -19,6 +19,8 @@ export interface SunkStage extends SinkReport {
   readonly id: string
   readonly dir: string
   readonly cached: boolean
+  /** How many rows it was given. */
+  readonly rows: number
   /** Null when no row of it was replayed. */
   readonly replay: ReplayResult | null
 }
@@ -27,6 +29,8 @@ interface SinkPlace {
   readonly runDir: string
   /** Of all that decides what the sink writes. */
   readonly digest: string
+  /** How many rows it is given. */
+  readonly rows: number
 }
 
 const receipt = '.receipt.json'
@@ -40,22 +44,24 @@ const receiptSchema = z.object({
 })
 
 /** What a sink wrote before, of the very same rows; null when it has to write. */
-export async function findSunk(step: Step, { runDir, digest }: SinkPlace): Promise<SunkStage | null> {
+export async function findSunk(step: Step, { runDir, digest, rows }: SinkPlace): Promise<SunkStage | null> {
   const dir = join(runDir, 'out', step.id)
   const before = await readReceipt(dir, digest)
-  return before && { ...before, id: step.id, dir, cached: true }
+  return before && { ...before, id: step.id, dir, rows, cached: true }
 }
 
-/** Has a sink write its directory, whole or not at all. */
+/** Has a sink write its directory, whole or not at all. Without a row to write, what an earlier run wrote stays. */
 export async function runSink(
   at: StepContext,
   step: Step,
   inputs: readonly StepOutput[],
-  { runDir, digest, made }: SinkPlace & { readonly made: MadeSoFar },
+  { runDir, digest, rows, made }: SinkPlace & { readonly made: MadeSoFar },
 ): Promise<SunkStage> {
   const [live] = step.stages
   if (!live) throw new Error('a step has a stage')
   const dir = join(runDir, 'out', live.id)
+  if (rows === 0 && (await exists(dir)))
+    return { id: live.id, dir, rows, cached: false, counts: {}, files: [], replay: null }
   const temporary = draftOf(dir)
   await rm(temporary, { recursive: true, force: true })
   await mkdir(temporary, { recursive: true })
@@ -74,7 +80,7 @@ export async function runSink(
     await writeAtomic(join(temporary, receipt), `${JSON.stringify({ digest, ...report, replay })}\n`)
     await rm(dir, { recursive: true, force: true })
     await renameDraft(temporary, dir)
-    return { ...report, id: live.id, dir, cached: false, replay }
+    return { ...report, id: live.id, dir, rows, cached: false, replay }
   } finally {
     await closeViews(at.sql, views)
     await removeDraft(temporary)

@@ -8,11 +8,13 @@ import { asRoot } from './transfer.ts'
 /** What a verifier gets fresh: paths where no file of the agent's can be. */
 export const freshPaths: readonly string[] = ['/tests', '/logs/verifier']
 
-/** Removes them. Where nothing is there no program is started. */
-export const clearFresh = `for d in ${freshPaths.join(' ')}; do [ ! -e $d ] && [ ! -h $d ] || rm -rf $d; done`
+const removal = `[ ! -e $d ] && [ ! -h $d ] || rm -rf $d`
 
-/** Makes them empty. */
-export const makeFresh = `${clearFresh}; mkdir -p -m 755 ${freshPaths.join(' ')}`
+/** Removes them. Where nothing is there no program is started. */
+export const clearFresh = `for d in ${freshPaths.join(' ')}; do ${removal}; done`
+
+/** Makes them empty. A link of the image from /logs to elsewhere would let in what the agent left there. */
+export const makeFresh = `[ ! -h /logs ] || rm -f /logs || exit 1; for d in ${freshPaths.join(' ')}; do ${removal} || exit 1; done; mkdir -p -m 755 ${freshPaths.join(' ')}`
 
 /** Makes the directories for logs, whatever is in their place. */
 export const makeLogs =
@@ -45,7 +47,10 @@ export class FreshFiles {
     // The image's entrypoint may kill every other process when it starts.
     const made = first.exitCode === killed ? await make() : first
     if (made.exitCode !== 0)
-      throw new BoundaryError('sandbox', `cannot make /logs in the container: ${made.stderr.trim().slice(0, 300)}`)
+      throw new BoundaryError(
+        'sandbox',
+        `cannot prepare /tests and /logs in the container: ${made.stderr.trim().slice(0, 300)}`,
+      )
   }
 
   /** What is at some paths. A link is none of what it leads to. */

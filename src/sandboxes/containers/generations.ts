@@ -251,7 +251,9 @@ export class Generations {
     const { engine, publicNetwork, project } = this.options
     const missing = spec.volumes.filter(({ name }) => !this.made.volumes.has(name))
     for (const { name } of missing) this.made.volumes.add(name)
-    await Promise.all(missing.map(({ name }) => makeVolume(engine, name, spec.labels)))
+    // All have ended when one has failed: a volume that is made later would be left behind.
+    const made = await Promise.allSettled(missing.map(({ name }) => makeVolume(engine, name, spec.labels)))
+    for (const each of made) if (each.status === 'rejected') throw each.reason
     this.made.containers.add(this.container)
     const network = networkMode(this.network, publicNetwork.name)
     if (network !== 'none') await publicNetwork.ready()

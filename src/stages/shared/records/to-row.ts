@@ -16,7 +16,11 @@ export function toRow(
   const isName = typeof given === 'string' || typeof given === 'number' || typeof given === 'bigint'
   const name = isName ? String(given) : ''
   if (name.trim() === '')
-    return { drop: 'no-id', detail: `expected the field ${idField} to name the row, found nothing`, id: where }
+    return {
+      drop: 'no-id',
+      detail: `expected the field ${idField} to name the row, found ${given === undefined || given === null || isName ? 'nothing' : 'no text or number'}`,
+      id: where,
+    }
   const before = seen.get(name) ?? 0
   seen.set(name, before + 1)
   if (before > 0) return { drop: 'duplicate-row', detail: `a row with the same id came before`, id: name }
