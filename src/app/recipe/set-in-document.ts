@@ -1,6 +1,7 @@
 import { messageOf, UserError } from '../../core/errors.ts'
 import { jsonOrText } from '../../lib/parse-json.ts'
 import { oneLine } from '../../lib/visible.ts'
+import { stageId } from '../../run/recipe/resolve.ts'
 import { parsePath, setAt } from '../job/assignments.ts'
 
 /**
@@ -49,13 +50,8 @@ function apply(document: unknown, path: string, value: unknown, setting: string)
   setAt(stage.with as Record<string, unknown>, parsePath(setting, rest.join('.')), value, setting)
 }
 
-function idOf(stage: Record<string, unknown>): string {
-  return String(
-    stage.id ??
-      String(stage.use ?? '')
-        .split('/')
-        .at(-1),
-  )
+function idOf({ id, use }: Record<string, unknown>): string {
+  return stageId({ id: id === undefined ? undefined : String(id), use: String(use ?? '') })
 }
 
 /** A copy as plain JSON. A function, which JSON would leave out in silence, cannot be copied either. */
