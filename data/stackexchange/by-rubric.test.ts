@@ -59,6 +59,8 @@ test.each([
   ['answer-asks-back', { answer: `Could you post the whole log? ${said}` }],
   ['answer-leans-on-others', { answer: `As Ann said, ${said}` }],
   ['answer-of-its-day', { answer: `This is a known bug. ${said}` }],
+  ['answer-of-its-day', { answer: `Limits for groups have not yet been implemented. ${said}` }],
+  ['answer-of-its-day', { answer: `The kernel does not yet have support for this. ${said}` }],
   ['answer-is-a-story', { answer: `I had the limit at 1 GB, then I raised it. ${said}` }],
   ['answer-is-a-story', { answer: `Figured it out. ${said}` }],
   ['answer-is-unsure', { answer: `AFAIK ${said}` }],
@@ -81,6 +83,7 @@ test.each([
   ['answer-is-a-story', { answer: `This thread helped me: https://example.org/thread. ${said}` }],
   ['no-single-answer', { body: `${asked} How do people handle this?` }],
   ['solved-in-question', { body: `${asked} I have included such an answer.` }],
+  ['solved-in-question', { body: `${asked} For the solution see my own answer.` }],
   ['no-criteria', { answer: `${'Its manual is https://example.org/manual for this. '.repeat(9)}`, answerCode: [] }],
 ])('%s: such a question makes no task', (drop, given) => {
   expect(make(given)).toMatchObject({ drop, id: '1' })
@@ -93,6 +96,9 @@ test.each([
   ['a question for a condition', { title: 'When is a service killed?' }],
   ['the future of the reader', { answer: `This avoids conflicts in the future. ${said}` }],
   ['lines that occur twice', { answer: `It reads each duplicate line again. ${said}` }],
+  ['what is not there yet', { answer: `The unit does not yet exist on a new machine. ${said}` }],
+  ['a wish for an answer', { body: `${asked} I'd love to see an answer using only a unit.` }],
+  ['points that are none of an answer', { answer: `If the graph already has two points, it is read again. ${said}` }],
   ['an error as the question', { title: 'UnitLimitError', body: 'The service stops after a minute with `code 137`.' }],
 ])('%s: such a question makes a task', (_, given) => {
   expect(make(given)).not.toHaveProperty('drop')
@@ -107,6 +113,39 @@ test('that askers who show what they want accept code counts as another reader',
   expect(make({ votes, body, questionCode: twoBlocks })).not.toHaveProperty('drop')
   const own = { ...votes, score: 1, isOwn: true }
   expect(make({ votes: own, body, questionCode: twoBlocks })).toMatchObject({ drop: 'answer-is-own' })
+})
+
+test.each([
+  'My config looks like this:',
+  'The output is an error:',
+  'It runs, but the result is wrong.',
+  'When I run it the output is:',
+])('what is there is not what is wanted: %s', (sentence) => {
+  const given = { votes: { score: 0, accepted: true }, questionCode: [block('a'), block('b')] }
+  expect(make({ ...given, body: `${asked} ${sentence}` })).toMatchObject({ drop: 'answer-little-endorsed' })
+  expect(make({ ...given, body: `${asked} The output should be:` })).not.toHaveProperty('drop')
+  expect(make({ ...given, body: `${asked} It must look like this:` })).not.toHaveProperty('drop')
+})
+
+test('remarks are compared with the readers that the reason names', () => {
+  const given = { body: `${asked} The expected output is below.`, questionCode: [block('a'), block('b')] }
+  const votes = { score: 1, accepted: true, comments: 3 }
+  expect(make({ ...given, votes })).not.toHaveProperty('drop')
+  expect(make({ ...given, votes: { ...votes, comments: 4 } })).toMatchObject({
+    drop: 'answer-disputed',
+    detail: '4 remarks, 3 readers behind it',
+  })
+})
+
+test('an unfit answer by the asker hides no good one of others', () => {
+  const others = { id: 3, score: 8, accepted: false, body: `Others say: ${said}`, code: [] }
+  const given = { answer: `I reset the machine. ${said}`, otherAnswers: [others] }
+  expect(rubricOf(make({ ...given, votes: { score: 10, isOwn: true, accepted: true } })).reference).toMatch(/^Others/)
+  expect(make({ ...given, answer: `AFAIK ${said}`, votes: { score: 10, isOwn: false, accepted: true } })).toMatchObject(
+    {
+      drop: 'answer-is-unsure',
+    },
+  )
 })
 
 test('that askers accept their own answer says nothing', () => {
@@ -125,6 +164,15 @@ test('criteria hold no sentence that goes on in code, points back, gives credit 
     .join('\n')
   expect(texts).toContain('The kernel kills it')
   expect(texts).not.toMatch(/so that"|"That is|"There is|"The example|"Thanks/)
+})
+
+test('points of a list need no mark at their end, and that there is no way is a point', () => {
+  const more =
+    '\n\n- The service reads all of its state into memory\n- The manager counts the page cache of the service too\n\nThere is no way to exempt one service from the limit.'
+  const texts = rubricOf(make({ answer: 'Two things happen.', after: more })).criteria.map(({ text }) => text)
+  expect(texts.join('\n')).toMatch(
+    /reads all of its state into memory"[\s\S]*cache of the service too"[\s\S]*"There is no way/,
+  )
 })
 
 test('what one did oneself helps nobody else where the asker tells it', () => {
@@ -233,6 +281,27 @@ test.each([
   const rubric = rubricSchema.parse(JSON.parse(String(made.files?.['tests/judge.json']?.data)))
   const details = rubric.criteria.filter(({ name }) => name.startsWith('detail'))
   expect(details.map(({ text }) => text)).toEqual([expect.stringContaining('`MemoryMax`')])
+})
+
+test.each([
+  ['a key of the code', '`esModuleInterop`', '{ "esModuleInterop": true }'],
+  ['a command in quotes', '`s/foo/bar/g`', "sed 's/foo/bar/g' unit"],
+  ['an overridden method', '`hashCode()`', '@Override\npublic int hashCode() {\n}'],
+  ['an overridden function', '`viewDidLoad`', 'override func viewDidLoad() {\n}'],
+  ['a word beside a comment', '`# nolimit`', 'x = 1 # why'],
+])('%s is a detail to name', (_, detail, text) => {
+  const answer = `${said.replace(/:$/, '.')} You can add ${detail} as a comment or setting of it.`
+  const { criteria } = rubricOf(make({ answer, answerCode: [block(`${text}\n${code}`)] }))
+  expect(criteria.map(({ text: told }) => told).join('\n')).toContain(`It names ${detail}`)
+})
+
+test.each([
+  ['blank lines in code', { answer: `${said} Use \`restart\` then.`, answerCode: [block('\n'.repeat(60_000))] }],
+  ['backquotes', { body: `${asked}\n\n${'`'.repeat(60_000)}` }],
+])('many %s are read at once', (_, given) => {
+  const start = performance.now()
+  make(given)
+  expect(performance.now() - start).toBeLessThan(3000)
 })
 
 test('sentences that point at something, or ask back, are no criteria', () => {

@@ -7,17 +7,9 @@ import {
   type RawRow,
   type RubricFile,
 } from 'ot-agent'
-import {
-  answersOf,
-  endorsements,
-  isDisputed,
-  type PostAnswer,
-  proseOf,
-  type Question,
-  readQuestion,
-} from './question.ts'
+import { answersOf, endorsements, type PostAnswer, proseOf, type Question, readQuestion } from './question.ts'
 import { criteriaOf } from './rubric/criteria.ts'
-import { unfitness } from './rubric/fitness.ts'
+import { type Unfit, unfitness } from './rubric/fitness.ts'
 
 const resultFile = '/app/answer.md'
 
@@ -28,26 +20,37 @@ interface RubricAt {
 }
 
 /** By rubric: the agent answers in writing, and a judge compares with criteria drawn from the answer that most readers stand behind. */
-export function byRubric(row: RawRow, { domain, passAt, minEndorsements }: RubricAt): NewDraft | Dropped {
+export function byRubric(row: RawRow, settings: RubricAt): NewDraft | Dropped {
   const question = readQuestion(row)
   const { id } = row
   if (question === null) return { drop: 'no-checkable-answer', detail: 'expected a question with an answer', id }
+  const [best = question.answer, ...others] = ranked(question)
+  const made = fromAnswer(question, best, settings)
+  // What askers write themselves hides no good answer of others.
+  const other = best.isOwn && 'drop' in made ? others.find(({ isOwn }) => !isOwn) : undefined
+  const chosen = other === undefined ? made : fromAnswer(question, other, settings)
+  return 'drop' in chosen ? { ...chosen, id } : chosen
+}
+
+function fromAnswer(
+  question: Question,
+  answer: PostAnswer,
+  { domain, passAt, minEndorsements }: RubricAt,
+): NewDraft | Unfit {
   const { title, body, day } = question
-  const answer = mostEndorsed(question)
-  const readers = endorsements(answer) + (couldCheck(question, answer) ? 1 : 0)
+  const readers = readersOf(question, answer)
   if (readers < minEndorsements)
     return {
       drop: answer.isOwn ? 'answer-is-own' : 'answer-little-endorsed',
       detail: `${readers} readers stand behind it`,
-      id,
     }
-  if (isDisputed(answer))
-    return { drop: 'answer-disputed', detail: `${answer.comments} remarks, ${readers} readers behind it`, id }
+  // Readers discuss it, and what they say is not in the dump.
+  if (answer.comments > readers)
+    return { drop: 'answer-disputed', detail: `${answer.comments} remarks, ${readers} readers behind it` }
   const unfit = unfitness(question, answer)
-  if (unfit) return { ...unfit, id }
+  if (unfit) return unfit
   const criteria = criteriaOf(question, answer)
-  if (criteria === null)
-    return { drop: 'no-criteria', detail: 'expected an answer that says or names something new', id }
+  if (criteria === null) return { drop: 'no-criteria', detail: 'expected an answer that says or names something new' }
   const reference = answer.body.slice(0, 20_000)
   return {
     instruction: `# ${title}\n\n${body}\n\n---\n\n${handIn(domain, day)}\n`,
@@ -62,19 +65,20 @@ export function byRubric(row: RawRow, { domain, passAt, minEndorsements }: Rubri
 }
 
 /** Askers who show what they want and accept code have run it: that counts as much as another reader. */
-function couldCheck({ body, code }: Question, { accepted, isOwn, ...answer }: PostAnswer): boolean {
-  return accepted && !isOwn && code.length > 1 && answer.code.length > 0 && showsWanted.test(proseOf(body))
+function readersOf({ body, code }: Question, answer: PostAnswer): number {
+  const { accepted, isOwn } = answer
+  const couldCheck = accepted && !isOwn && code.length > 1 && answer.code.length > 0 && showsWanted.test(proseOf(body))
+  return endorsements(answer) + (couldCheck ? 1 : 0)
 }
 
 const showsWanted =
-  /\b(?:(?:expected|desired|wanted|required|final) (?:output|result|outcome)s?|(?:output|result)s? (?:should|must|looks?|will|would|is|are|as)\b|(?:should|to|must) look (?:like|as)|looks? (?:as follows|like (?:this|following)))/i
+  /\b(?:(?:expected|desired|wanted|required) (?:output|result|outcome)s?|(?:output|result)s? (?:should|must)|(?:should|must) look (?:like|as))\b/i
 
-/** Where two are equal, the one that the asker did not write. */
-function mostEndorsed(question: Question): PostAnswer {
-  const [best = question.answer] = [...answersOf(question)].sort(
-    (a, b) => endorsements(b) - endorsements(a) || Number(a.isOwn) - Number(b.isOwn),
-  )
-  return best
+/** The one with the most readers first; of two that are equal, the one that the asker did not write. */
+function ranked(question: Question): readonly PostAnswer[] {
+  const readers = new Map(answersOf(question).map((answer) => [answer, readersOf(question, answer)]))
+  const most = [...readers].sort(([a, inA], [b, inB]) => inB - inA || Number(a.isOwn) - Number(b.isOwn))
+  return most.map(([answer]) => answer)
 }
 
 function handIn(domain: string, day: string | null): string {

@@ -49,14 +49,9 @@ export function endorsements({ score, accepted, isOwn }: PostAnswer): number {
   return score + (accepted && !isOwn ? 1 : 0)
 }
 
-/** More remarks than people behind it: readers discuss it, and what they say is not in the dump. */
-export function isDisputed(answer: PostAnswer): boolean {
-  return answer.comments > endorsements(answer)
-}
-
-/** A text without its fenced blocks of code. */
-export function proseOf(markdown: string): string {
-  return markdown.replace(/^(?:> )*(`{3,})[^\n]*\n[\s\S]*?\n(?:> )*\1\s*$/gm, '\n')
+/** A text without its fenced blocks of code, or with something in their place. */
+export function proseOf(markdown: string, instead = '\n'): string {
+  return markdown.replace(/^(?:> )*(`{3,})(?!`)[^\n]*\n[\s\S]*?\n(?:> )*\1\s*$/gm, instead)
 }
 
 /** What is asked for can be read in several ways: no other way makes a task of it, either. */

@@ -96,17 +96,20 @@ function isOwnName(detail: string, { code }: PostAnswer): boolean {
   const name = detail.replace(/\(\)$/, '')
   if (!/^\w+$/.test(name)) return false
   const declared = new RegExp(
-    `\\b(?:def|function|fn|func|let|class|data|newtype|type|module)\\s+${name}\\b|^\\s*${name}\\s*::|^[ \\t]*(?:\\w+[ \\t]+)+${name}[ \\t]*\\([^;\\n]*\\)[ \\t]*\\{`,
+    `\\b(?:def|function|fn|func|let|class|data|newtype|type|module)\\s+${name}\\b|^[ \\t]*${name}[ \\t]*::|^[ \\t]*(?:\\w+[ \\t]+)+${name}[ \\t]*\\([^;\\n]*\\)[ \\t]*\\{`,
     'm',
   )
-  return code.some(({ text }) => declared.test(text))
+  return code.some(({ text }) => declared.test(text.replace(overridden, '')))
 }
 
-/** `bbs` in "write `show bbs`, where `bbs` is your variable", and a text that the answer's code takes as a value. */
+/** What a library or the language names. */
+const overridden = /(?:@Override\s+|\boverride[ \t])[^\n]*/g
+
+/** `bbs` in "write `show bbs`, where `bbs` is your variable", and a word that the answer's code takes as a value, not as a key. */
 function isStandIn(detail: string, context: string, { code }: PostAnswer): boolean {
   const quoted = detail.replace(/^(["'])(.*)\1$/, '$2')
-  const isValue = code.some(({ text }) => text.includes(`'${quoted}'`) || text.includes(`"${quoted}"`))
-  return isValue || context.includes(`where \`${detail}\` `)
+  const value = /^\w+$/.test(quoted) ? new RegExp(`(["'])${quoted}\\1(?![ \\t]*:)`) : null
+  return code.some(({ text }) => value?.test(text)) || context.includes(`where \`${detail}\` `)
 }
 
 /** Not a placeholder, a number, an address or a bare word of every program. */
@@ -138,7 +141,7 @@ function isCode({ text }: Blocks[number]): boolean {
 /** The sentences closest to the question, in the answer's order, without those whose details are asked for anyway. */
 function claimsOf({ title, body }: Question, answer: PostAnswer, details: readonly Detail[]): readonly string[] {
   const covered = new Set(details.map(({ context }) => context))
-  const all = [...new Set(sentencesOf(proseOf(answer.body)))].filter(
+  const all = [...new Set(wholeSentencesOf(answer))].filter(
     (sentence) => isClaim(sentence) && !covered.has(sentence.slice(0, maxContextChars)),
   )
   const asked = new Set([...wordsOf(title), ...wordsOf(proseOf(body))])
@@ -151,7 +154,8 @@ function wordsOf(text: string): string[] {
   return [...new Set(text.toLowerCase().match(/[a-z][\w-]{4,}/g))]
 }
 
-const givesCredit = /(?:^|\s)@\w|\b(?:thanks|kudos|credits?|comments?|suggested by)\b/i
+const givesCredit =
+  /(?:^|\s)@\w|\b(?:thanks|kudos|credits?|in (?:the|your|a) comments?|comments? (?:by|from)|suggested by)\b/i
 
 const notAClaim: readonly RegExp[] = [
   /[:?]$/,
@@ -159,17 +163,27 @@ const notAClaim: readonly RegExp[] = [
   /https?:|\b(?:hope|thank|welcome|good luck|disclaimer|edit|update|sorry|hi|hello|cheers|i|i'm|i've|my|me|above|below|questions?|answers?)\b/i,
   /^(?:\(|related\b|also\b|(?:but|and|or)\b|by the way|it depends|for instance|e\.?g\b|if not\b|if (?:this|that) (?:does|is)|this is (?:a|an|the|my) (?:sample|example|snippet|query|command)|removing (?:these|those|this|that))/i,
   /\b(?:provide more|more details|these (?:two |three |few )?lines|first glance|the following (?:lines?|code|commands?)|a bit technical|not (?:really )?sure|what you mean)\b/i,
-  /^(?:that(?:'s| is) (?:the|why|how|what)|so,? as\b|th(?:e|is|at) examples?\b|make the following|there (?:is|are) (?:\w+ ){1,4}ways?\b)/i,
+  /^(?:that(?:'s| is) (?:the|why|how|what)|so,? as\b|th(?:e|is|at) examples?\b|make the following|there (?:is|are) (?!no\b)(?:\w+ ){1,4}ways?\b)/i,
   givesCredit,
   /^(?:here|see|check|look|well|you can (?:find|see|check|read)|for (?:more|further|example)|the following|as follows|more (?:info|details)|in this|to make a long|now|then|first|second|finally|next)\b/i,
 ]
 
-/** What ends without a mark goes on in a block of code, which the criterion would lack. */
-const isWhole = /[.!][)"'`*\]]*$/
-
 function isClaim(sentence: string): boolean {
   const words = sentence.split(/\s+/).length
-  return words >= 7 && words <= 60 && isWhole.test(sentence) && !notAClaim.some((pattern) => pattern.test(sentence))
+  return words >= 7 && words <= 60 && !notAClaim.some((pattern) => pattern.test(sentence))
+}
+
+const endsWhole = /[.!][)"'`*\]]*$/
+const codeMark = '\0'
+
+/** Without sentences that go on in a block of code: the criterion would lack it. */
+function wholeSentencesOf({ body }: PostAnswer): readonly string[] {
+  const parts = proseOf(body, codeMark).split(codeMark)
+  return parts.flatMap((part, i) => {
+    const sentences = sentencesOf(part)
+    const goesOn = i < parts.length - 1 && !endsWhole.test(sentences.at(-1) ?? '')
+    return goesOn ? sentences.slice(0, -1) : sentences
+  })
 }
 
 /** Sentences of prose; the points of a list and headings stand for themselves. */

@@ -13,7 +13,7 @@ const ofQuestion: readonly Rule[] = [
   ['needs-picture', /\[image: |i\.stack\.imgur\.com|\b(?:screen ?shots?|see (?:the )?(?:image|picture))\b/i],
   [
     'solved-in-question',
-    /\b(?:(?:i|we) (?:have |'ve |just |finally |already )*(?:solved|fixed|figured (?:it|this|that) out|found (?:a|the|my) (?:solution|answer|fix|workaround|mistake|problem))|(?:final|working) solution|(?:i(?:'ve| have)? (?:included|added|posted)|see) (?:\w+ )?(?:such an|an|my|my own) answer|solved it|fixed it|(?:edit|update)\W{0,6}\s*(?:\w+\W+){0,6}(?:solved|fixed|works now|resolved)|(?:edit|update)\b[^\n]{0,150}\bnow work(?:s|ing))\b/i,
+    /\b(?:(?:i|we) (?:have |'ve |just |finally |already )*(?:solved|fixed|figured (?:it|this|that) out|found (?:a|the|my) (?:solution|answer|fix|workaround|mistake|problem))|(?:final|working) solution|i(?:'ve| have)? (?:included|added|posted) (?:\w+ )?(?:such an|an|my|my own) answer|see my (?:own )?answer|solved it|fixed it|(?:edit|update)\W{0,6}\s*(?:\w+\W+){0,6}(?:solved|fixed|works now|resolved)|(?:edit|update)\b[^\n]{0,150}\bnow work(?:s|ing))\b/i,
   ],
   [
     'about-one-account',
@@ -38,7 +38,7 @@ const ofAnswer: readonly Rule[] = [
   ],
   [
     'answer-of-its-day',
-    /\b(?:not (?:yet(?! (?:exist|know|run|have|been)\b)|possible (?:yet|right now|at the moment|currently)|(?:currently |yet )?(?:implemented|supported|available|released))|currently (?:not|no|there|being|under|in development|unavailable|working on|a bug)|(?:at|for) the moment|right now|as of (?:now|today|writing|this writing|yet)|known (?:bug|issue)|(?:it|this|that)(?:'s| is| was| looks like| seems| seems to be| may be| could be)? (?:probably |likely )?a bug|(?:will|should|to) be (?:\w+ )?(?:released|available|fixed|supported|implemented|deployed)|(?:next|upcoming|future) (?:release|version|update|hard ?fork)|(?:will|planned|plans?|hopefully|might|could)\b[^.\n]{0,80}\bin (?:the|a) (?:near )?future|in (?:the|a) near future|coming soon|work in progress|pull request|has been (?:fixed|merged|reported)|i (?:opened|created|filed|submitted|raised) (?:an? )?(?:issue|bug|pr|ticket)|fixed itself|no longer (?:an issue|a problem))\b|https?:\/\/github\.com\/[\w.-]+\/[\w.-]+\/(?:issues|pull)\//i,
+    /\b(?:not (?:yet(?! exist\b)|possible (?:yet|right now|at the moment|currently)|(?:currently |yet )?(?:implemented|supported|available|released))|currently (?:not|no|there|being|under|in development|unavailable|working on|a bug)|(?:at|for) the moment|right now|as of (?:now|today|writing|this writing|yet)|known (?:bug|issue)|(?:it|this|that)(?:'s| is| was| looks like| seems| seems to be| may be| could be)? (?:probably |likely )?a bug|(?:will|should|to) be (?:\w+ )?(?:released|available|fixed|supported|implemented|deployed)|(?:next|upcoming|future) (?:release|version|update|hard ?fork)|(?:will|planned|plans?|hopefully|might|could)\b[^.\n]{0,80}\bin (?:the|a) (?:near )?future|in (?:the|a) near future|coming soon|work in progress|pull request|has been (?:fixed|merged|reported)|i (?:opened|created|filed|submitted|raised) (?:an? )?(?:issue|bug|pr|ticket)|fixed itself|no longer (?:an issue|a problem))\b|https?:\/\/github\.com\/[\w.-]+\/[\w.-]+\/(?:issues|pull)\//i,
   ],
   [
     'answer-is-unsure',
@@ -64,7 +64,7 @@ const ofAnswer: readonly Rule[] = [
 const ofOpening: readonly Rule[] = [
   [
     'answer-leans-on-others',
-    /\b(?:(?:the|other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:above|below|by|from)|(?:other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:is|are|was)|as (?!(?:it|they|i|we)\b)(?:\w+ ){1,3}(?:said|mentioned|pointed out|stated|commented)|in (?:the|your|my) comments?|see my (?:comment|other answer)|asked (?:this |the same )?(?:question )?(?:on|in) (?:the )?(?:discord|telegram|forum)|thanks to|kudos|credits? to|duplicate of|already (?:has|have|made|gave|given|covered|explained)\b[^.\n]{0,40}\b(?:points?|answers?|explanations?)|(?:adding|to add|in addition) to\b[^.\n]{0,30}\banswers?)\b|(?:^|\s)@\w{3,}/im,
+    /\b(?:(?:the|other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:above|below|by|from)|(?:other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:is|are|was)|as (?!(?:it|they|i|we)\b)(?:\w+ ){1,3}(?:said|mentioned|pointed out|stated|commented)|in (?:the|your|my) comments?|see my (?:comment|other answer)|asked (?:this |the same )?(?:question )?(?:on|in) (?:the )?(?:discord|telegram|forum)|thanks to|kudos|credits? to|duplicate of|already (?:has|have|made|gave|given|covered|explained)\b[^.\n]{0,40}\b(?:good points|answers?|explanations?)|(?:adding|to add|in addition) to\b[^.\n]{0,30}\banswers?)\b|(?:^|\s)@\w{3,}/im,
   ],
 ]
 

@@ -138,7 +138,24 @@ test('texts and lists are joined, and no other operator is tried on them', () =>
   expect(results('arithmetic-operator', 'x.js', js("return a + '!'"))).toEqual([])
 })
 
-test('nothing is added or subtracted that changes nothing', () => {
+test('nothing is added, subtracted or multiplied that changes nothing', () => {
+  const operations: [path: string, before: string, after: string][] = [
+    ['x.py', py('a += 1'), py('a += 2')],
+    ['x.js', js('a -= 1'), js('a -= 2')],
+    ['x.py', py('return a - (1)'), py('return a - (2)')],
+    ['x.js', js('return a + ((1))'), js('return a + ((2))')],
+    ['x.py', py('return a * 2'), py('return a * 3')],
+    ['x.py', py('return a / 2'), py('return a / 3')],
+    ['x.py', py('return a // 2'), py('return a // 3')],
+    ['x.py', py('return a ** 2'), py('return a ** 3')],
+    ['x.py', py('return a % 2'), py('return a % 3')],
+    ['x.py', py('a *= 2'), py('a *= 3')],
+    ['x.js', js('return 2 * a'), js('return 3 * a')],
+    ['x.js', js('return a << 1'), js('return a << 2')],
+  ]
+  for (const [path, before, after] of operations) expect(results('off-by-one', path, before), before).toEqual([after])
+  expect(results('off-by-one', 'x.py', py('return a + 2'))).toContain(py('return a + 1'))
+  expect(results('off-by-one', 'x.py', py('return a * 3'))).toContain(py('return a * 2'))
   expect(results('off-by-one', 'x.py', py('return a - 1'))).toEqual([py('return a - 2')])
   expect(results('off-by-one', 'x.js', js('return a + 1'))).toEqual([js('return a + 2')])
   expect(results('off-by-one', 'x.py', py('return a == 1'))).toContain(py('return a == 0'))

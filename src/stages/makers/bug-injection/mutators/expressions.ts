@@ -1,5 +1,5 @@
 import type { SyntaxNode } from '@lezer/common'
-import { childrenOf } from '../source.ts'
+import { childrenOf, type Source } from '../source.ts'
 import { type Mutator, replace, textOf, tokenMutator } from './mutator.ts'
 
 const arithmetic = { '+': '-', '-': '+', '*': '+', '/': '*', '%': '*', '//': '/', '**': '*', '+=': '-=', '-=': '+=' }
@@ -23,9 +23,11 @@ function joinsTexts({ parent }: SyntaxNode): boolean {
   )
 }
 
-/** Whether a number is added, subtracted or the like: `x - 0` shows that a program wrote it. */
-function isOperand({ parent }: SyntaxNode): boolean {
-  return (parent ? childrenOf(parent) : []).some(({ name }) => name === 'ArithOp')
+/** Whether nobody would write a number there: `x - 0` and `x * 1` show that a program did. */
+function isIdle(value: number, { parent }: SyntaxNode, source: Source): boolean {
+  if (parent?.name === 'ParenthesizedExpression') return isIdle(value, parent, source)
+  const operator = (parent ? childrenOf(parent) : []).find(({ name }) => /^(?:ArithOp|BitOp|UpdateOp)$/.test(name))
+  return operator !== undefined && value <= (/^[*/%]/.test(textOf(source, operator)) ? 1 : 0)
 }
 
 /** Without the brackets that only the negation needed. */
@@ -114,8 +116,8 @@ export const constantMutators: readonly Mutator[] = [
       const text = textOf(source, node)
       if (node.name !== 'Number' || !/^\d{1,9}$/.test(text)) return []
       const value = Number(text)
-      const isLess = value > 0 && !(value === 1 && isOperand(node))
-      return [replace(node, String(value + 1)), ...(isLess ? [replace(node, String(value - 1))] : [])]
+      const others = [value + 1, value - 1].filter((other) => other >= 0 && !isIdle(other, node, source))
+      return others.map((other) => replace(node, String(other)))
     },
   },
   {

@@ -132,44 +132,83 @@ const common = new Set([
   ],
 ])
 
-/** Functions, methods and classes that a program defines, with what they are decorated with or made of. */
-const definition =
-  /(?:^|\n)[ \t]*(?:@([\w.]+)[^\n]*\n[ \t]*)?(?:async\s+)?(?:def\s+(\w+)|class\s+(\w+)(?:\(([\w.]+)\))?)/g
+/** Functions and classes that a program defines, with what they are decorated with or made of. */
+const definition = /(?:^|\n)(?:@([\w.]+)[^\n]*\n)?(?:async\s+)?(?:def\s+(\w+)|class\s+(\w+)(?:\(([\w.]+)[,)])?)/g
+
+/** What a program names itself, and what the names that it imports stand for. */
+interface Names {
+  /** What others know a name by; nothing where there is no such thing. */
+  readonly defined: ReadonlyMap<string, readonly string[] | undefined>
+  /** Methods, and functions inside of functions. */
+  readonly inner: ReadonlySet<string>
+  readonly standard: ReadonlySet<string>
+  readonly modules: ReadonlySet<string>
+  readonly imported: ReadonlySet<string>
+}
+
+function namesOf({ imports, setup }: Example['program']): Names {
+  const code = setup.join('\n')
+  const lines = imports.map((line) => {
+    const [head = '', names] = line.split(' import ')
+    const module = head.replace(/^(?:from|import)\s+/, '')
+    return { module, names: names?.split(/,\s*/) }
+  })
+  return {
+    defined: new Map([
+      ...[...code.matchAll(definition)].map(
+        ([, decorator, name, kind = '', base]) => [name ?? kind, (decorator ?? base)?.split('.')] as const,
+      ),
+      // An object that is called itself: what made it is known to others.
+      ...[...code.matchAll(/^(\w+) = ([\w.]+)\(/gm)].map(
+        ([, name = '', made]) => [`${name}(`, made?.split('.')] as const,
+      ),
+    ]),
+    inner: new Set([...code.matchAll(/\n[ \t]+(?:async\s+)?def\s+(\w+)/g)].map(([, name = '']) => name)),
+    standard: new Set(
+      lines.flatMap(({ module, names }) =>
+        standardModules.test(module) ? (names ?? [module.split('.')[0] ?? '']) : [],
+      ),
+    ),
+    // `shop.format` is the project's own, whatever texts have under this name.
+    modules: new Set(imports.flatMap((line) => /^import\s+([\w.]+)$/.exec(line)?.[1]?.split('.')[0] ?? [])),
+    imported: new Set(lines.flatMap(({ names }) => names ?? [])),
+  }
+}
+
+/** The things of others that a line calls, each as its path. */
+function callsIn(line: string, names: Names): readonly (readonly string[])[] {
+  const { defined } = names
+  const calls = [...line.matchAll(/(\.?)\b(?<!\bdef )([A-Za-z_][\w.]*)\(/g)]
+  return calls.flatMap(([, dot = '', name = '']): (readonly string[])[] => {
+    const path = name.split('.')
+    const first = path[0] ?? ''
+    const known = [first, ...(path.length === 1 ? [`${first}(`] : [])].find((key) => defined.has(key))
+    if (known !== undefined) return [defined.get(known) ?? []]
+    return isInner(dot === '' ? path : ['', ...path], names) ? [] : [path]
+  })
+}
+
+/** Whether a path ends in a method or an inner function of the program, and not in one of the project with the same name. */
+function isInner(path: readonly string[], { defined, inner, modules, imported }: Names): boolean {
+  const [first = ''] = path
+  if (!inner.has(path.at(-1) ?? '') || modules.has(first)) return false
+  if (path.length === 1) return !imported.has(first)
+  const maker = defined.get(`${first}(`)?.[0]
+  return maker === undefined || defined.has(maker)
+}
 
 /** What was called: the outermost call of something that is neither the language's own nor the program's. */
-function subjectOf({ program: { imports, expr, setup } }: Example): string {
+function subjectOf({ program }: Example): string {
+  const { expr, setup } = program
+  const names = namesOf(program)
+  const { standard, modules } = names
   const last = lastOfChain(expr)
-  if (last !== null && !common.has(last) && !builtIn.test(last)) return `\`${last}\``
-  const code = setup.join('\n')
-  const defined = new Map([
-    ...[...code.matchAll(definition)].map(
-      ([, decorator, name, kind = '', base]) => [name ?? kind, (decorator ?? base)?.split('.')] as const,
-    ),
-    // An object that is called itself: what made it is known to others.
-    ...[...code.matchAll(/^(\w+) = ([\w.]+)\(/gm)].map(
-      ([, name = '', made]) => [`${name}(`, made?.split('.')] as const,
-    ),
-  ])
-  const standard = new Set(
-    imports.flatMap((line) => {
-      const [head = '', names] = line.split(' import ')
-      const module = head.replace(/^(?:from|import)\s+/, '')
-      return standardModules.test(module) ? (names ?? module).split(/,\s*/) : []
-    }),
-  )
-  // `shop.format` is the project's own, whatever texts have under this name.
-  const modules = new Set(imports.flatMap((line) => /^import\s+([\w.]+)$/.exec(line)?.[1]?.split('.')[0] ?? []))
+  if (last !== null && !common.has(last) && !builtIn.test(last) && !names.inner.has(last)) return `\`${last}\``
   // What is taken out of an object goes wrong in the object, whatever was called before.
   const [, taken] = /^(?:\w+\()*(\w+)\[[^(]*\]\)*$/.exec(expr) ?? []
   const made = taken === undefined ? undefined : setup.findLast((line) => line.startsWith(`${taken} = `))
   for (const line of [expr, ...(made === undefined ? [] : [made]), ...setup.toReversed()]) {
-    const calls = [...line.matchAll(/([A-Za-z_][\w.]*)\(/g)].flatMap(([, name = '']) => {
-      const path = name.split('.')
-      const first = path[0] ?? ''
-      const known = [first, ...(path.length === 1 ? [`${first}(`] : [])].find((key) => defined.has(key))
-      return known === undefined ? [path] : [defined.get(known) ?? []]
-    })
-    const own = calls.find(
+    const own = callsIn(line, names).find(
       ([first = '', ...rest]) =>
         first !== '' && !standard.has(first) && (modules.has(first) || !common.has(rest.at(-1) ?? first)),
     )

@@ -295,5 +295,17 @@ test('the title names what was called of the project, not what is around it', ()
   expect(titled({ imports, setup: popped, expr: 'found' })).toMatch(/`drop`/)
   const derived = ['class Own(Duration):\n    def told(self):\n        return 1', 'own = Own()']
   expect(titled({ imports, setup: derived, expr: 'list(own.a.b)' })).toMatch(/`Duration`/)
+  expect(titled({ imports, setup: derived, expr: 'own.told()' })).toMatch(/`Duration`/)
+  expect(titled({ imports, setup: derived, expr: 'Own().told()' })).toMatch(/`Duration`/)
+  const mixed = ['class Own(Duration, dict):\n    pass', 'own = Own()']
+  expect(titled({ imports, setup: mixed, expr: 'len(own)' })).toMatch(/`Duration`/)
+  const visitor = ['class Seen:\n    def visit(self, x):\n        return x', 'tree = parse(1)']
+  const walks = { imports: ['from shop import parse, visit'], setup: visitor }
+  expect(titled({ ...walks, expr: 'visit(Seen())' })).toMatch(/`visit`/)
+  expect(titled({ ...walks, expr: 'tree.visit(Seen())' })).toMatch(/`visit`/)
+  expect(titled({ ...walks, expr: 'Seen().visit(tree)' })).toMatch(/`parse`/)
+  expect(titled({ ...walks, setup: visitor.toReversed(), expr: 'len(tree)' })).toMatch(/`parse`/)
+  const path = { imports: ['import os.path', 'from shop import price'], setup: ['told = price(1)'] }
+  expect(titled({ ...path, expr: "os.path.join('a', told)" })).toMatch(/`price`/)
   expect(titled({ imports, setup: [], expr: "Duration(')(').totimedelta(x)['a'].total()" })).toMatch(/`total`/)
 })
