@@ -1,5 +1,5 @@
 import { defineRecipe } from 'ot-agent'
-import { domains, unseen } from './recipe.ts'
+import { domains, traced, unseen } from './recipe.ts'
 
 /** The composer has 8,000 tasks with numbers of four digits for each of its seeds. */
 const seeds = Array.from({ length: 13 }, (_, index) => 301 + index)
@@ -18,17 +18,6 @@ export default defineRecipe({
       },
     })),
     { id: 'mix', use: 'mixers/round-robin', with: { total: 20000 } },
-    {
-      id: 'rollout',
-      use: 'rollouts/agent',
-      with: {
-        teacher: { model: 'scripted/stand-in', engine: 'scripted', options: { tasks: '{tasks}' } },
-        agent: 'terminus-2',
-        sandbox: 'local',
-        concurrency: 8,
-      },
-    },
-    { id: 'solved', use: 'filters/rollouts/min-reward', with: { least: 1 } },
-    { id: 'dataset', use: 'exporters/sharegpt', with: { validation: 0, formats: ['jsonl'] } },
+    ...traced,
   ],
 })

@@ -1,4 +1,4 @@
-import { defineRecipe } from 'ot-agent'
+import { defineRecipe, type TypedStage } from 'ot-agent'
 
 /** Kinds of tasks that no student is trained on. */
 export const unseen = ['flatten', 'rank-in-group', 'dead-references', 'pivot-count', 'render-template']
@@ -8,6 +8,22 @@ export const domains =
   'archives,checksums,clinic,config,dates,docs,encoding,energy,farming,files,inventory,library,links,network,payroll,permissions,sales,school,scripts,sensors,text,tickets,transport'.split(
     ',',
   )
+
+/** What makes a dataset of tasks: one rollout each by the stand-in, and the traces that solved them. */
+export const traced: readonly TypedStage[] = [
+  {
+    id: 'rollout',
+    use: 'rollouts/agent',
+    with: {
+      teacher: { model: 'scripted/stand-in', engine: 'scripted', options: { tasks: '{tasks}' } },
+      agent: 'terminus-2',
+      sandbox: 'local',
+      concurrency: 8,
+    },
+  },
+  { id: 'solved', use: 'filters/rollouts/min-reward', with: { least: 1 } },
+  { id: 'dataset', use: 'exporters/sharegpt', with: { validation: 0, formats: ['jsonl'] } },
+]
 
 /** Traces of composed tasks for students of trainers/small. The numbers in the names of their directories all have four digits. */
 export default defineRecipe({
@@ -22,17 +38,6 @@ export default defineRecipe({
         args: { first: 1000, count: 3160, domains, without: unseen, wrong: 0, check: false },
       },
     },
-    {
-      id: 'rollout',
-      use: 'rollouts/agent',
-      with: {
-        teacher: { model: 'scripted/stand-in', engine: 'scripted', options: { tasks: '{tasks}' } },
-        agent: 'terminus-2',
-        sandbox: 'local',
-        concurrency: 8,
-      },
-    },
-    { id: 'solved', use: 'filters/rollouts/min-reward', with: { least: 1 } },
-    { id: 'dataset', use: 'exporters/sharegpt', with: { validation: 0, formats: ['jsonl'] } },
+    ...traced,
   ],
 })

@@ -175,7 +175,7 @@ test('points of a list need no mark at their end, and that there is no way is a 
   )
 })
 
-test('what one did oneself helps nobody else where the asker tells it', () => {
+test('an answer in which askers tell what they did themselves is a story', () => {
   const answer = `I reset the machine. ${said}`
   expect(make({ answer })).not.toHaveProperty('drop')
   expect(make({ answer, votes: { score: 5, isOwn: true, accepted: true } })).toMatchObject({

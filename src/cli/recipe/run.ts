@@ -81,16 +81,18 @@ function report(dir: string, { stages, sinks, waitingAt, cached }: RecipeOutcome
     return
   }
   printCounts(stages)
-  for (const { dir: out, counts } of sinks.filter(({ rows }) => rows > 0))
-    process.stdout.write(
-      `${nearPath(out)}: ${Object.entries(counts)
-        .map(([name, count]) => `${name} ${count}`)
-        .join(', ')}\n`,
-    )
+  for (const sink of sinks) process.stdout.write(`${nearPath(sink.dir)}: ${written(sink)}\n`)
   noteReplays(sinks)
   if (empty !== null) note(empty)
   if (waitingAt !== null)
     note(`${waitingAt} waits for shards of other processes; run the recipe without --share to finish it`)
+}
+
+function written({ rows, counts, files }: RecipeOutcome['sinks'][number]): string {
+  if (rows === 0) return files.length === 0 ? 'no rows, so it stays as an earlier run left it' : 'no rows'
+  return Object.entries(counts)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ')
 }
 
 /** Prints what every stage of a rehearsal took, gave and dropped, and what it was tried without; ends with 3 when one broke. */

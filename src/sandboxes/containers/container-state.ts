@@ -60,7 +60,7 @@ function pathOrNull(value: unknown): string | null {
 }
 
 interface Revival {
-  /** Whether nobody wants it any more. */
+  /** Whether the container is no longer used. */
   readonly isClosed: () => boolean
   /** Gets one line of news. */
   readonly log: (line: string) => void

@@ -23,7 +23,7 @@ function joinsTexts({ parent }: SyntaxNode): boolean {
   )
 }
 
-/** Whether nobody would write a number there: `x - 0` and `x * 1` show that a program did. */
+/** Whether a number would look odd there: people do not write `x - 0` or `x * 1`. */
 function isIdle(value: number, { parent }: SyntaxNode, source: Source): boolean {
   if (parent?.name === 'ParenthesizedExpression') return isIdle(value, parent, source)
   const operator = (parent ? childrenOf(parent) : []).find(({ name }) => /^(?:ArithOp|BitOp|UpdateOp)$/.test(name))
