@@ -5,6 +5,12 @@ import { makeTempDir } from '../../../test/make-task.ts'
 import type { Launch, LaunchJob } from '../../core/launch.ts'
 import local from './index.ts'
 
+test('a job that ended before its start time could be read has ended, whatever has its number now', async () => {
+  const scheduler = local.make({}, { env: process.env, stateDir: '/nowhere' })
+  const id = `${process.pid}:ended`
+  expect(await scheduler.states([{ job: 'one', link: 0, id, tasks: null }])).toEqual([])
+})
+
 test('a job writes to its log, and the process that handed it over does not keep the log open', async () => {
   const dir = await makeTempDir()
   mkdirSync(join(dir, 'logs'))

@@ -1,7 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { BoundaryError } from '../../core/errors.ts'
 import type { ScheduledState, Scheduler, Submission, SubmissionRequest } from '../../core/launch.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import { withoutSecrets } from '../../core/without-secrets.ts'
@@ -42,10 +41,12 @@ async function start(
     stdio: ['ignore', log, log],
   }).finally(() => closeSync(log))
   child.unref()
-  const who = child.pid === undefined ? null : identify(child.pid)
-  if (who === null) throw new BoundaryError('scheduler', `${job.name} could not be started`)
-  return `${who.pid}:${who.startTicks}`
+  const { pid = 0 } = child
+  return `${pid}:${identify(pid)?.startTicks ?? endedAlready}`
 }
+
+/** The start time of a job that ended before its own could be read: that of no process. */
+const endedAlready = 'ended'
 
 /** Only that it runs can be seen here; how it ended is in its marks. */
 function stateOf({ id }: Submission): ScheduledState[] {
