@@ -65,7 +65,7 @@ export interface Operation {
   readonly name: string
   readonly domains: readonly string[]
   readonly needs?: readonly Tool[]
-  /** Its difficulty is never called more than this: larger inputs make it no harder, as weaker solvers show (docs/data.md). */
+  /** Its difficulty is never called more than this: larger inputs make it no harder, as weaker solvers show (../README.md). */
   readonly hardest?: Level
   make(draw: Draw, domain: string): Work | null
 }
