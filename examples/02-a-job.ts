@@ -1,4 +1,4 @@
-// Tasks x agents, four trials at a time, in directories that the same program resumes after a crash.
+// Three tasks with each of two agents, in job directories. After a crash, run the same program again to resume.
 // npm run example examples/02-a-job.ts [JOBS_DIR]
 import { runTasks } from 'ot-agent'
 

@@ -1,4 +1,4 @@
-// An agent is an object with a name, a version and `solve`. This one says hello to the machine it was given, and fails the task.
+// An agent is an object with a name, a version and `solve`. This one only looks around in its sandbox, and fails the task.
 // npm run example examples/03-your-own-agent.ts
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// A recipe is a list of stages, checked when it compiles: tasks of a folder become prompt sets to learn on by trying.
+// A recipe is a list of stages, checked by the compiler. This one turns a folder of tasks into prompt sets for reinforcement learning.
 // npx ot-agent recipe run examples/04-a-recipe.ts -o runs/example
 import { defineRecipe } from 'ot-agent'
 

@@ -1,4 +1,4 @@
-// Stages of your own stand in a recipe by their path. 09-make-and-roll-out.ts has a maker and a rollout.
+// A recipe names your own stages by their path. 09-make-and-roll-out.ts has a maker and a rollout.
 // npx ot-agent recipe run examples/05-your-own-stages.ts -o runs/proverbs
 import { defineRecipe } from 'ot-agent'
 

@@ -1,4 +1,4 @@
-// A recipe, run by a program of ten lines.
+// Runs a recipe from a program of ten lines.
 // npm run example examples/06-run-a-recipe.ts [OUT_DIR]
 import { runRecipe } from 'ot-agent'
 

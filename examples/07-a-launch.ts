@@ -1,4 +1,4 @@
-// Plans a launch on a cluster and prints what would be submitted. Without `dryRun` it would be.
+// Plans a launch on a cluster and prints what would be submitted. Without `dryRun` it is submitted.
 // npm run example examples/07-a-launch.ts
 import { launch } from 'ot-agent'
 

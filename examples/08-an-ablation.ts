@@ -1,4 +1,4 @@
-// Three teachers, compared by a program of ten lines.
+// Compares three teachers from a program of ten lines.
 // npm run example examples/08-an-ablation.ts [OUT_DIR]
 import { planAblation, reportAblation, runAblation } from 'ot-agent'
 

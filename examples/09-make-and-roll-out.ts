@@ -1,4 +1,4 @@
-// A maker and a rollout of your own: lines become tasks, and trials of the tasks become traces.
+// Your own maker and rollout: lines become tasks, and trials of the tasks become traces.
 // npx ot-agent recipe run examples/09-make-and-roll-out.ts -o runs/copies
 import { defineRecipe } from 'ot-agent'
 

@@ -1,9 +1,9 @@
-// An agent of your own: the model writes one block of bash per reply, the agent runs it and shows what came out.
+// Your own agent: the model writes one block of bash per reply, and the agent runs it and shows the output.
 //
 //   npx ot-agent agents test ./my-agent.ts --api-base http://localhost:8000/v1 -m MODEL --task TASK
 //   npx ot-agent run -p TASKS --agent-import-path ./my-agent.ts --api-base http://localhost:8000/v1 -m MODEL
 //
-// --ak max_iterations=30 and the like arrive in the constructor.
+// Options such as --ak max_iterations=30 arrive in the constructor.
 import type { Agent, AgentAt, AgentExit, ChatMessage } from 'ot-agent'
 
 const doneMark = 'TASK_COMPLETE'
@@ -19,7 +19,7 @@ export default class MyAgent implements Agent {
   readonly needsModel = true
   constructor(private readonly options: { max_iterations?: number; temperature?: number }) {}
 
-  // `at` is all there is: the instruction, the sandbox, the model, a signal that says when to stop, a recorder.
+  // `at` has everything: the instruction, the sandbox, the model, a signal that says when to stop, a recorder.
   async solve({ instruction, client, sandbox, user, signal, record }: AgentAt): Promise<AgentExit> {
     if (client === null) throw new Error('expected a model, got none')
     const { max_iterations: turns = 10, temperature = 0.6 } = this.options
@@ -30,7 +30,7 @@ export default class MyAgent implements Agent {
     let [inputTokens, outputTokens] = [0, 0]
     for (let turn = 0; turn < turns; turn++) {
       const outcome = await client.complete({ messages, temperature, maxOutputTokens: 2048 }, { signal })
-      // Running out of context or budget is no error: what was done so far is still scored.
+      // Running out of context or budget is not an error: the work done so far is still scored.
       if (outcome.kind === 'context-exceeded') return { kind: 'limit', limit: 'context' }
       if (outcome.kind === 'budget-exceeded') return { kind: 'limit', limit: 'cost' }
       const { text, usage } = outcome.reply
@@ -44,7 +44,7 @@ export default class MyAgent implements Agent {
     }
     return { kind: 'limit', limit: 'turns' }
 
-    // A failing command is an answer like any other; only a broken sandbox throws.
+    // A failing command is a result like any other; only a broken sandbox throws.
     async function run(command: string): Promise<string> {
       const options = { signal, timeoutSec: 60, outputLimitBytes: 10_000, ...(user !== undefined && { user }) }
       const { exitCode, stdout, stderr } = await sandbox.exec(['bash', '-c', command], options)

@@ -1,4 +1,4 @@
-// An engine reaches a model. This one always gives the same reply: ot-agent run ... --engine ./examples/plugins/engine.ts -m any
+// An engine calls a model. This one always gives the same reply: ot-agent run ... --engine ./examples/plugins/engine.ts -m any
 import { definePlugin, type Engine, z } from 'ot-agent'
 
 const done = JSON.stringify({ analysis: 'Nothing to do.', plan: 'Stop.', commands: [], task_complete: true })

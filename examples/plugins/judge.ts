@@ -1,4 +1,4 @@
-// A judge scores what the tests of a task collected, outside of the sandbox: ot-agent run ... --judge-model ./examples/plugins/judge.ts
+// A judge scores what the tests of a task collected, outside the sandbox: ot-agent run ... --judge-model ./examples/plugins/judge.ts
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { definePlugin, type Judge, z } from 'ot-agent'
@@ -10,7 +10,7 @@ export default definePlugin({
   make:
     ({ word }): Judge =>
     async ({ submissionDir }) => {
-      // What is in the folder was written by an agent: it is read, never run.
+      // An agent wrote the files in this folder: read them, never run them.
       const names = await readdir(submissionDir).catch(() => [])
       const texts = await Promise.all(names.map((name) => readFile(join(submissionDir, name), 'utf8')))
       const found = texts.some((text) => text.includes(word))

@@ -1,4 +1,4 @@
-// A kind of sandbox leases machines. This one is `local` that says what it does: ot-agent run ... -e ./examples/plugins/sandbox.ts
+// A provider leases sandboxes of one kind. This one is `local`, and prints what it does: ot-agent run ... -e ./examples/plugins/sandbox.ts
 import { definePlugin, makeProvider, type SandboxProvider, z } from 'ot-agent'
 
 const local = await makeProvider('local')

@@ -1,4 +1,4 @@
-// A scheduler gives jobs to machines. This one runs each here, at once: `scheduler: ./scheduler.ts` in the file of a cluster.
+// A scheduler submits jobs to machines. This one runs each job here, at once: `scheduler: ./scheduler.ts` in a cluster's file.
 import { spawn } from 'node:child_process'
 import { definePlugin, type Scheduler, z } from 'ot-agent'
 

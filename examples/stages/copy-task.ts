@@ -1,4 +1,4 @@
-// A maker: rows in, drafts of tasks out. The recipe writes each draft as a task.
+// A maker: rows in, task drafts out. The recipe writes each draft as a task.
 import { definePlugin, draftEach, rowDigest, z } from 'ot-agent'
 
 const test = 'mkdir -p /logs/verifier\ncmp -s /tests/wanted.txt /app/copy.txt && echo 1 || echo 0'

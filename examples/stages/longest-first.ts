@@ -1,4 +1,4 @@
-// A mixer: it sees all rows of every branch above it, and names a table that says which row goes to which position.
+// A mixer: it sees all rows of every branch above it, and names a table with the position of each row in the output.
 import { definePlugin, type WholeStage, z } from 'ot-agent'
 
 export default definePlugin({

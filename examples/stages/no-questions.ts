@@ -1,4 +1,4 @@
-// A filter in SQL: null keeps a row, a text is the reason it is dropped. Neighbouring ones run in one scan of the file.
+// A filter in SQL: null keeps a row; a string drops it and is the reason. Neighboring SQL filters share one scan of the rows.
 import { definePlugin, type SqlFilter, z } from 'ot-agent'
 
 export default definePlugin({

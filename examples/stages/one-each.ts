@@ -1,4 +1,4 @@
-// A filter that sees all rows before it judges the first: it names a table of the rows that go.
+// A filter that sees all rows before it decides: it names a table of the rows to drop.
 import { definePlugin, type WholeFilter, z } from 'ot-agent'
 
 export default definePlugin({

@@ -1,4 +1,4 @@
-// A filter: true keeps a row, a word is the reason it is dropped.
+// A filter: `true` keeps a row; a string drops it and is the reason.
 import { definePlugin, type RawRow, type RowFilter, z } from 'ot-agent'
 
 export default definePlugin({
