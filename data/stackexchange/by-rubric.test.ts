@@ -84,6 +84,16 @@ test.each([
   ['no-single-answer', { body: `${asked} How do people handle this?` }],
   ['solved-in-question', { body: `${asked} I have included such an answer.` }],
   ['solved-in-question', { body: `${asked} For the solution see my own answer.` }],
+  ['answer-asks-back', { answer: `Why don't you want to raise the limit? ${said}` }],
+  ['answer-is-unsure', { answer: `(I'm not positive about this.) ${said}` }],
+  ['answer-is-unsure', { answer: `${said} I haven't been able to test this version.` }],
+  [
+    'answer-of-its-day',
+    { answer: `The developers discuss it on https://github.com/example/service/issues/12. ${said}` },
+  ],
+  ['answer-of-its-day', { answer: `Limits for groups are not currently supported. ${said}` }],
+  ['answer-is-a-story', { answer: `Turns out my limit was too low. ${said}` }],
+  ['code-elsewhere', { body: `${asked} The full log: https://gist.github.com/ann/1` }],
   ['no-criteria', { answer: `${'Its manual is https://example.org/manual for this. '.repeat(9)}`, answerCode: [] }],
 ])('%s: such a question makes no task', (drop, given) => {
   expect(make(given)).toMatchObject({ drop, id: '1' })
@@ -99,6 +109,15 @@ test.each([
   ['what is not there yet', { answer: `The unit does not yet exist on a new machine. ${said}` }],
   ['a wish for an answer', { body: `${asked} I'd love to see an answer using only a unit.` }],
   ['points that are none of an answer', { answer: `If the graph already has two points, it is read again. ${said}` }],
+  ['a bug report as an aside', { answer: said, after: 'See https://github.com/example/service/issues/12.' }],
+  ['what turns out to be so', { answer: `The limit turns out to be too low. ${said}` }],
+  ['a guess at what is wanted', { answer: `I guess this is what you want. ${said}` }],
+  ['what other systems lack', { answer: said, after: 'Note that this may not implemented on small systems.' }],
+  ['what a tool lacks', { answer: `The limit is not available in the old manager. ${said}` }],
+  ['an old answer below the new one', { answer: said, after: 'I leave the original answer of 2008 here.' }],
+  ['a fix that is not the question', { body: `I fixed it by a restart. My question is, ${asked}` }],
+  ['code of an aside', { body: `I overrode it (https://gist.github.com/ann/1). ${asked}` }],
+  ['one who wonders', { title: 'Limits', body: 'The log says `code 137`. I am wondering if there is a limit.' }],
   ['an error as the question', { title: 'UnitLimitError', body: 'The service stops after a minute with `code 137`.' }],
 ])('%s: such a question makes a task', (_, given) => {
   expect(make(given)).not.toHaveProperty('drop')
@@ -230,6 +249,59 @@ test('of several blocks the first is asked for, and a sentence that is there twi
   )
   expect(criteria.find(({ name }) => name === 'code')?.text).not.toContain('TasksMax')
   expect(criteria.filter(({ text }) => text.includes('The kernel kills it'))).toHaveLength(1)
+})
+
+test('an answer that prints what the question wants does not repeat the question', () => {
+  const table = 'unit     limit  memory\nservice  2G     137M\nmanager  1G     20M'
+  const votes = { score: 5, accepted: false, isOwn: false }
+  const short = { body: `${asked}\n\n${table}`, votes, answer: 'You need both limits, which a unit can have.' }
+  expect(make({ ...short, answerCode: [block(table)] })).toMatchObject({ drop: 'solved-in-question' })
+  expect(make({ ...short, answerCode: [block('systemctl show service manager'), block(table)] })).not.toHaveProperty(
+    'drop',
+  )
+})
+
+test('code that the question has, with or without what it prints, and code that is refused are not asked for', () => {
+  const command = 'systemctl show service --property=MemoryMax,MemoryHigh'
+  const wrapped = block('systemctl show service \\\n  --property=MemoryMax,MemoryHigh\n\nMemoryMax=1G\nMemoryHigh=1G')
+  const codeOf = (answerCode: ReturnType<typeof block>[]) => {
+    const { criteria } = rubricOf(make({ body: `${asked}\n\n${command}`, answerCode }))
+    return criteria.find(({ name }) => name === 'code')?.text ?? null
+  }
+  expect(codeOf([wrapped, block(code)])).toContain('MemoryMax=2G')
+  expect(codeOf([block('systemctl restart service', "A restart isn't needed here:"), block(code)])).toContain(
+    'MemoryMax=2G',
+  )
+  expect(codeOf([block('ulimit -v 1000000', 'Consider this limit:')])).toBeNull()
+  expect(codeOf([block('limit 1G in use', '[out]')])).toBeNull()
+  expect(codeOf([block(code, 'Set it for the desired output:')])).toContain('MemoryMax=2G')
+})
+
+test('code that an answer quotes is not asked for', () => {
+  const quoted = '> The manual says:\n\n> ```\n> ulimit -v 1000000\n> ```'
+  const given = { answer: `${said}\n\n${quoted}`, answerCode: [block('ulimit -v 1000000'), block(code)] }
+  expect(rubricOf(make(given)).criteria.find(({ name }) => name === 'code')?.text).toContain('MemoryMax=2G')
+})
+
+test('no sentence ends inside of code', () => {
+  const answer = `${said.replace(/:$/, '.')} It reads \`limit a. Num b\`, and the manager sets \`MemoryHigh\` for it.`
+  const names = rubricOf(make({ answer })).criteria.flatMap(({ text }) => /^It names `(.*?)`,/.exec(text)?.[1] ?? [])
+  expect(names).toEqual(['MemoryMax', 'limit a. Num b', 'MemoryHigh'])
+})
+
+test('however many points there are, a right answer passes with one of them, and all points without it do not', () => {
+  const names = ['a', 'b', 'c', 'd'].map((name) => `The manager reads \`Memory${name}\` of the unit for this.`)
+  const more = [
+    'The kernel counts the page cache of the service too.',
+    'The manager kills the whole group of the service then.',
+    'The log of the kernel names the service and its code.',
+  ]
+  const { criteria, passAt = 1 } = rubricOf(make({ answer: [...more, ...names, said].join(' ') }))
+  const sum = (some: typeof criteria) => some.reduce((all, { weight }) => all + weight, 0)
+  const [solves, ...others] = criteria
+  expect(sum(others)).toBeGreaterThan(8)
+  expect(((solves?.weight ?? 0) + 2) / sum(criteria)).toBeGreaterThanOrEqual(passAt)
+  expect(sum(others) / sum(criteria)).toBeLessThan(passAt)
 })
 
 test('one long word in a block, such as a digest, is no code that others have to give', () => {

@@ -4,7 +4,8 @@ import { htmlToMarkdown } from './html-to-markdown.ts'
 
 test.each([
   ['<p>one\n two</p><p>three</p>', 'one two\n\nthree'],
-  ['<p>use <code>a `b`</code> &amp; <strong>c</strong></p>', 'use ``a `b``` & **c**'],
+  ['<p>use <code>a `b`</code> &amp; <strong>c</strong></p>', 'use `` a `b` `` & **c**'],
+  ['<p>2<sup>32</sup>, x<sub>i</sub>, <code>2<sup>n+1</sup></code>, <sup></sup>a<sup>2', '2^32, x_i, `2^(n+1)`, a^2'],
   ['<ul><li>one</li><li><p>two</p></li></ul><p>end</p>', '- one\n- two\n\nend'],
   ['<ol start="3"><li>one</li><li>two</li></ol>', '3. one\n4. two'],
   ['<blockquote><p>said</p></blockquote><p>so</p>', '> said\n\nso'],

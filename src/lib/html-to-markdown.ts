@@ -65,6 +65,8 @@ class Page {
   #quotes = 0
   #hidden = 0
   #links: string[] = []
+  /** Where raised and lowered text begins in its line or its code. */
+  #raised: number[] = []
 
   open(name: string, attributes: Readonly<Record<string, string>>): void {
     if (silent.has(name)) this.#hidden++
@@ -75,6 +77,7 @@ class Page {
       this.#endParagraph()
       this.#pre = { text: '', language: languageOf(attributes) }
     } else if (name === 'code' || name === 'kbd' || name === 'tt') this.#span ??= ''
+    else if (name === 'sup' || name === 'sub') this.#raised.push((this.#span ?? this.#line).length)
     else if (name === 'br') this.#line += '\n'
     else if (name === 'hr') this.#endParagraph('---')
     else if (name === 'img') this.#line += `[image: ${decode(attributes.alt ?? '').trim() || 'no words for it'}]`
@@ -114,6 +117,7 @@ class Page {
     if (this.#pre) {
       if (name === 'pre') this.#endCode(this.#pre)
     } else if (name === 'code' || name === 'kbd' || name === 'tt') this.#endSpan()
+    else if (name === 'sup' || name === 'sub') this.#endRaised(name === 'sup' ? '^' : '_')
     else if (name === 'a') this.#endLink(this.#links.pop() ?? '')
     else if (marks[name]) this.#line += marks[name]
     else if (paragraphs.has(name) || name === 'li' || name === 'blockquote') {
@@ -133,9 +137,22 @@ class Page {
   #endSpan(): void {
     if (this.#span === null) return
     const fence = this.#span.includes('`') ? '``' : '`'
+    // Without a blank, the fence and what it holds would be one fence.
+    const blank = /^`|`$/.test(this.#span) ? ' ' : ''
     if (this.#span.trim() !== '')
-      this.#line += `${fence}${this.#span.replace(/\s+/g, (blank) => (blank.includes('\n') ? ' ' : blank))}${fence}`
+      this.#line += `${fence}${blank}${this.#span.replace(/\s+/g, (gap) => (gap.includes('\n') ? ' ' : gap))}${blank}${fence}`
     this.#span = null
+  }
+
+  /** Two to the power of 32 is `2^32`, not 232. */
+  #endRaised(mark: string): void {
+    const text = this.#span ?? this.#line
+    const at = this.#raised.pop() ?? text.length
+    const inside = text.slice(at).trim()
+    if (inside === '') return
+    const marked = `${text.slice(0, at)}${mark}${/^\w+$/.test(inside) ? inside : `(${inside})`}`
+    if (this.#span === null) this.#line = marked
+    else this.#span = marked
   }
 
   #endLink(target: string): void {

@@ -98,9 +98,16 @@ function isWanted(post: PostHead, given: Options): boolean {
   return tags.length === 0 || post.tags.some((tag) => tags.includes(tag))
 }
 
-function toRow({ question, answers }: Answered, source: string, { minAnswerScore }: Options): RawRow | Dropped {
+function toRow(
+  { question, answers }: Answered,
+  source: string,
+  { minAnswerScore, answersWithoutCode, code }: Options,
+): RawRow | Dropped {
   const id = String(question.id)
   const isAccepted = (answer: Post) => question.acceptedAnswerId === answer.id
+  // A part of a dump lacks answers. What is left of them may be the worst.
+  if ((answersWithoutCode || !code) && question.acceptedAnswerId !== null && !answers.some(isAccepted))
+    return { drop: 'no-answer', detail: 'the accepted answer is not in what was read', id }
   const [first, ...others] = answers.filter((answer) => isAccepted(answer) || answer.score >= minAnswerScore)
   if (!first)
     return { drop: 'no-answer', detail: `no answer was accepted, and the best has a score of ${answers[0].score}`, id }

@@ -69,6 +69,15 @@ test('an answer by the asker says so; answers of deleted accounts have no author
   ])
 })
 
+test('a question whose accepted answer is in another part of the dump is left out', async () => {
+  const path = await save(xml(asked(1, { AcceptedAnswerId: 9 }), said(2, 1, { Score: 50 }), asked(3), said(4, 3)))
+  const read = (more: object) => runStage(make({ path, minChars: 10, answersWithoutCode: true, ...more }), [])
+  expect(await read({})).toMatchObject([
+    { drop: 'no-answer', id: '1' },
+    { id: '3', fields: { answer: { id: 4 } } },
+  ])
+})
+
 test('a question comes with its accepted answer, else with the best, code and title and tags kept', async () => {
   const found = await runStage(make({ path: await save(small), minChars: 10, source: 'unix' }), [])
   expect(found).toEqual([

@@ -18,10 +18,14 @@ export function criteriaOf(question: Question, answer: PostAnswer): Criteria | n
   const points = [...claims.map(claimCriterion), ...details.map(detailCriterion), ...code.map(codeCriterion)]
   if (points.length === 0) return null
   const others = [...points, nothingWrong]
-  return [solves(2 * others.reduce((sum, { weight }) => sum + weight, 0)), ...others]
+  const sum = others.reduce((all, { weight }) => all + weight, 0)
+  return [solves(Math.max(2 * sum, 3 * sum - 8)), ...others]
 }
 
-/** Twice as much as all others together: points beside the question can hardly fail a right answer, nor pass a wrong one. */
+/**
+ * At least twice as much as all others together: points beside the question can hardly fail a right answer, nor pass a wrong
+ * one. Where there are many, it is so much that with three quarters of the score a right answer passes by one point.
+ */
 const solves = (weight: number) => ({
   name: 'solves the question',
   text: 'It answers what was asked, with the same cause, conclusion or way as the known answer, or with another that a knowledgeable reader can see to be right. It decides: a list of guesses, or advice to look elsewhere, does not meet this.',
@@ -96,7 +100,7 @@ function isOwnName(detail: string, { code }: PostAnswer): boolean {
   const name = detail.replace(/\(\)$/, '')
   if (!/^\w+$/.test(name)) return false
   const declared = new RegExp(
-    `\\b(?:def|function|fn|func|let|class|data|newtype|type|module)\\s+${name}\\b|^[ \\t]*${name}[ \\t]*::|^[ \\t]*(?:\\w+[ \\t]+)+${name}[ \\t]*\\([^;\\n]*\\)[ \\t]*\\{`,
+    `\\b(?:def|function|fn|func|let|class|interface|struct|enum|trait|data|newtype|type|module)\\s+${name}\\b|^[ \\t]*${name}[ \\t]*::|^[ \\t]*(?:\\w+[ \\t]+)+${name}[ \\t]*\\([^;\\n]*\\)[ \\t]*\\{`,
     'm',
   )
   return code.some(({ text }) => declared.test(text.replace(overridden, '')))
@@ -127,10 +131,38 @@ function isTelling(detail: string): boolean {
 function newCode(question: Question, answer: PostAnswer): Blocks {
   const isOutput = ({ text, before }: Blocks[number]) =>
     /\b(?:errors?|exception|traceback|warning|fatal)\b|^(?:#\s*)?print\s*\([\w.]+\)\s*\n/i.test(text) ||
-    /\b(?:mock|sample|dummy|toy)\b/i.test(before) ||
-    /\b(?:outputs?|errors?|messages?|logs?|prints?|shows|throws|returns|results?|response)\b[^.]*$/i.test(before)
-  const fresh = answer.code.filter((block) => !isOutput(block) && !question.body.includes(block.text))
+    /\b(?:mock|sample|dummy|toy)\b|\b(?:consider|suppose|imagine|say|assume)\b[^.]*$/i.test(before) ||
+    /\b(?<!\b(?:desired|wanted|expected|required) )(?:outputs?|errors?|messages?|logs?|prints?|shows|throws|returns|results?|response)\b[^.]*$|\[out\]\s*$/i.test(
+      before,
+    )
+  // What an answer quotes is no way of its own.
+  const isQuoted = ({ text }: Blocks[number]) => answer.body.includes(`\n> ${text.split('\n', 1)[0]}\n`)
+  const fresh = answer.code.filter(
+    (block) => !isOutput(block) && !isRefused(block) && !isQuoted(block) && !isKnown(question, block),
+  )
   return fresh.filter(isCode).slice(0, 1)
+}
+
+/** What the answer shows to say that it is not wanted. */
+function isRefused({ before }: Blocks[number]): boolean {
+  return /\b(?:unnecessary|(?:is|are)(?:n't| not) (?:necessary|needed|required)|(?:do not|don't) (?:do|use|write))\b[^.]*$/i.test(
+    before,
+  )
+}
+
+/** Code that the question shows, with or without what it prints. */
+function isKnown({ body }: Question, { text }: Blocks[number]): boolean {
+  if (body.includes(text)) return true
+  const command = oneLine(text.split(/\n{2,}/, 1)[0] ?? '')
+  return (
+    command.length >= 40 &&
+    !/^(?:#|import|from|using|use|library|require)\b/.test(command) &&
+    oneLine(body).includes(command)
+  )
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\\\n/g, ' ').replace(/\s+/g, ' ').trim()
 }
 
 /** One long word is a digest or an address, which no reader can know. */
@@ -175,6 +207,8 @@ function isClaim(sentence: string): boolean {
 
 const endsWhole = /[.!][)"'`*\]]*$/
 const codeMark = '\0'
+/** No sentence ends inside of `forall a. Num a`. */
+const blankInCode = '\u0001'
 
 /** Without sentences that go on in a block of code: the criterion would lack it. */
 function wholeSentencesOf({ body }: PostAnswer): readonly string[] {
@@ -196,8 +230,9 @@ function sentencesOf(prose: string): readonly string[] {
         .replace(/^\s*(?:-|\d+\.)\s+/, '')
         .replaceAll('**', '')
         .replace(/\s+/g, ' ')
-      return line.split(/(?<=[.!?])\s+(?=[A-Z`"'(*])/)
+      const held = line.replace(/(`+)(.+?)\1/g, (span) => span.replaceAll(' ', blankInCode))
+      return held.split(/(?<=[.!?])\s+(?=[A-Z`"'(*])/)
     })
-    .map((sentence) => sentence.trim())
+    .map((sentence) => sentence.replaceAll(blankInCode, ' ').trim())
     .filter((sentence) => sentence !== '')
 }

@@ -13,7 +13,7 @@ const ofQuestion: readonly Rule[] = [
   ['needs-picture', /\[image: |i\.stack\.imgur\.com|\b(?:screen ?shots?|see (?:the )?(?:image|picture))\b/i],
   [
     'solved-in-question',
-    /\b(?:(?:i|we) (?:have |'ve |just |finally |already )*(?:solved|fixed|figured (?:it|this|that) out|found (?:a|the|my) (?:solution|answer|fix|workaround|mistake|problem))|(?:final|working) solution|i(?:'ve| have)? (?:included|added|posted) (?:\w+ )?(?:such an|an|my|my own) answer|see my (?:own )?answer|solved it|fixed it|(?:edit|update)\W{0,6}\s*(?:\w+\W+){0,6}(?:solved|fixed|works now|resolved)|(?:edit|update)\b[^\n]{0,150}\bnow work(?:s|ing))\b/i,
+    /\b(?:(?:i|we) (?:have |'ve |just |finally |already )*(?:solved|fixed(?![^.?!\n]{0,40}\bbut\b|[^?]{0,80}\bmy question\b)|figured (?:it|this|that) out|found (?:a|the|my) (?:solution|answer|fix|workaround|mistake|problem))|(?:final|working) solution|i(?:'ve| have)? (?:included|added|posted) (?:\w+ )?(?:such an|an|my|my own) answer|see my (?:own )?answer|(?:solved|fixed) it(?![^?]{0,80}\bmy question\b)|(?:edit|update)\W{0,6}\s*(?:\w+\W+){0,6}(?:solved|fixed|works now|resolved)|(?:edit|update)\b[^\n]{0,150}\bnow work(?:s|ing))\b/i,
   ],
   [
     'about-one-account',
@@ -25,7 +25,7 @@ const ofQuestion: readonly Rule[] = [
   ],
   [
     'code-elsewhere',
-    /\b(?:rest of (?:the|my) [^.\n]{0,60}https?:|(?:full|complete|whole|my) (?:code|source|repo(?:sitory)?|project|script|file|log|contract)s?(?: \w+){0,3}|repo(?:sitory)?) (?:is |are |can be (?:found|seen) |here|at\b)[^.\n]{0,40}https?:|pastebin\.com|gist\.github/i,
+    /\b(?:rest of (?:the|my) [^.\n]{0,60}https?:|(?:full|complete|whole|my) (?:code|source|repo(?:sitory)?|project|script|file|log|contract)s?(?: \w+){0,3}|repo(?:sitory)?) (?:is |are |can be (?:found|seen) |here|at\b)[^.\n]{0,40}https?:|pastebin\.com|\b(?:code|script|file|log|logs|contract|output|config\w*|here|full)\b[^.\n]{0,60}gist\.github/i,
   ],
 ]
 
@@ -34,15 +34,15 @@ const ofAnswer: readonly Rule[] = [
   ['answer-has-picture', /\[image: |i\.stack\.imgur\.com/],
   [
     'answer-asks-back',
-    /\b(?:(?:could|can|would|did|have) you (?:\w+ ){0,2}(?:post|share|provide|show|add|give|try(?! (?:the )?following)|tried|check(?:ed)?|clarify|elaborate|confirm|tell|specify)|please (?:post|share|provide|add|clarify|edit)|more (?:details?|information|info|context) (?:is|are|would|please)|what (?:version|os|operating system) (?:are|do) you|hard to (?:tell|say)|not sure (?:if|what|why|how|but)|i(?:'m| am) guessing|just a guess|i guess|let me know)\b/i,
+    /\b(?:(?:could|can|would|did|have) you (?:\w+ ){0,2}(?:post|share|provide|show|add|give|try(?! (?:the )?following)|tried|check(?:ed)?|clarify|elaborate|confirm|tell|specify)|please (?:post|share|provide|add|clarify|edit)|more (?:details?|information|info|context) (?:is|are|would|please)|what (?:version|os|operating system) (?:are|do) you|hard to (?:tell|say)|not sure (?:if|what|why|how|but)|i(?:'m| am) guessing|just a guess|i guess(?! (?:this|that|it)(?:'s| is) what you\b)|let me know)\b/i,
   ],
   [
     'answer-of-its-day',
-    /\b(?:not (?:yet(?! exist\b)|possible (?:yet|right now|at the moment|currently)|(?:currently |yet )?(?:implemented|supported|available|released))|currently (?:not|no|there|being|under|in development|unavailable|working on|a bug)|(?:at|for) the moment|right now|as of (?:now|today|writing|this writing|yet)|known (?:bug|issue)|(?:it|this|that)(?:'s| is| was| looks like| seems| seems to be| may be| could be)? (?:probably |likely )?a bug|(?:will|should|to) be (?:\w+ )?(?:released|available|fixed|supported|implemented|deployed)|(?:next|upcoming|future) (?:release|version|update|hard ?fork)|(?:will|planned|plans?|hopefully|might|could)\b[^.\n]{0,80}\bin (?:the|a) (?:near )?future|in (?:the|a) near future|coming soon|work in progress|pull request|has been (?:fixed|merged|reported)|i (?:opened|created|filed|submitted|raised) (?:an? )?(?:issue|bug|pr|ticket)|fixed itself|no longer (?:an issue|a problem))\b|https?:\/\/github\.com\/[\w.-]+\/[\w.-]+\/(?:issues|pull)\//i,
+    /\b(?:not (?:yet(?! exist\b)|possible (?:yet|right now|at the moment|currently)|(?:currently |yet )(?:supported|available)|(?<!\b(?:may|might) not )(?:currently |yet )?(?:implemented|released))|currently (?:not|no|there|being|under|in development|unavailable|working on|a bug)|(?:at|for) the moment|right now|as of (?:now|today|writing|this writing|yet)|known (?:bug|issue)|(?:it|this|that)(?:'s| is| was| looks like| seems| seems to be| may be| could be)? (?:probably |likely )?a bug|(?:will|should|to) be (?:\w+ )?(?:released|available|fixed|supported|implemented|deployed)|(?:next|upcoming|future) (?:release|version|update|hard ?fork)|(?:will|planned|plans?|hopefully|might|could)\b[^.\n]{0,80}\bin (?:the|a) (?:near )?future|in (?:the|a) near future|coming soon|work in progress|pull request|has been (?:fixed|merged|reported)|i (?:opened|created|filed|submitted|raised) (?:an? )?(?:issue|bug|pr|ticket)|fixed itself|no longer (?:an issue|a problem))\b/i,
   ],
   [
     'answer-is-unsure',
-    /\b(?:afaik|iirc|i (?:can't|cannot|can not) (?:say|tell)|(?:i'm|i am) only answering|i just checked|as (?:far as )?i (?:know|remember|recall|understand|can tell)|(?:on|at) first (?:glance|sight)|not (?:really|quite|entirely|totally|100%|completely) sure|i(?:'m| am) not (?:sure|certain|an expert)|i (?:could|did)(?: not|n't) find|but i think you (?:should|need|can|could)|it (?:probably|may|might) contains?|my (?:best )?guess|i would guess|i suspect|might be wrong|correct me)\b/i,
+    /\b(?:afaik|iirc|i (?:can't|cannot|can not) (?:say|tell)|(?:i'm|i am) only answering|i just checked|as (?:far as )?i (?:know|remember|recall|understand|can tell)|(?:on|at) first (?:glance|sight)|not (?:really|quite|entirely|totally|100%|completely) sure|i(?:'m| am) not (?:sure|positive|certain|an expert)|(?:have not|haven't) (?:actually |yet )?(?:been able to test|tested)\b|i (?:could|did)(?: not|n't) find|but i think you (?:should|need|can|could)|it (?:probably|may|might) contains?|my (?:best )?guess|i would guess|i suspect|might be wrong|correct me)\b/i,
   ],
   // What follows is about the page, not about the question.
   [
@@ -52,16 +52,20 @@ const ofAnswer: readonly Rule[] = [
   // The criteria would come from what it takes back.
   [
     'answer-was-corrected',
-    /\boriginal (?:post|answer)\b|\bedit(?:ed)?\b\W{0,4}[^.\n]{0,80}\b(?:comments?|wrong|incorrect|not|isn't|doesn't|mistake|actually|corrected)\b/i,
+    /\bedit(?:ed)?\b\W{0,4}[^.\n]{0,80}\b(?:comments?|wrong|incorrect|not|isn't|doesn't|mistake|actually|corrected)\b/i,
   ],
   [
     'answer-is-a-story',
-    /\b(?:figured (?:it|this) out|the following worked|this fixed (?:it|my)|happen(?:s|ed) to me|(?:same|similar) (?:problem|issue|error) (?:here|too|as)|me too|i (?:am|was) (?:also )?(?:having|facing|getting) the same|worked for me|works for me|this (?:thread|post|link|question|answer) helped|fixed it by|my (?:problem|issue|mistake|bad|fault)|turns out|turned out|i (?:re-?installed|restarted|rebooted|deleted|found out|figured|realized|realised|managed|ended up|was able|finally|solved|forgot|had to|missed))\b/i,
+    /\b(?:figured (?:it|this) out|the following worked|this fixed (?:it|my)|happen(?:s|ed) to me|(?:same|similar) (?:problem|issue|error) (?:here|too|as)|me too|i (?:am|was) (?:also )?(?:having|facing|getting) the same|worked for me|works for me|this (?:thread|post|link|question|answer) helped|fixed it by|my (?:problem|issue|mistake|bad|fault)|turn(?:s|ed) out (?:that )?(?:i|my|we|our|it was|the (?:problem|issue|error|mistake|cause))\b|i (?:re-?installed|restarted|rebooted|deleted|found out|figured|realized|realised|managed|ended up|was able|finally|solved|forgot|had to|missed))\b/i,
   ],
 ]
 
 /** What an answer's opening may not do. Further down it is an aside, after the answer itself. */
 const ofOpening: readonly Rule[] = [
+  ['answer-of-its-day', /https?:\/\/github\.com\/[\w.-]+\/[\w.-]+\/(?:issues|pull)\//i],
+  ['answer-was-corrected', /\boriginal (?:post|answer)\b/i],
+  // It doubts what was asked for.
+  ['answer-asks-back', /^\W*why (?:do(?:n't| not)?|would(?:n't)?|are(?:n't)?) you\b[^.?!\n]*\?/i],
   [
     'answer-leans-on-others',
     /\b(?:(?:the|other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:above|below|by|from)|(?:other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:is|are|was)|as (?!(?:it|they|i|we)\b)(?:\w+ ){1,3}(?:said|mentioned|pointed out|stated|commented)|in (?:the|your|my) comments?|see my (?:comment|other answer)|asked (?:this |the same )?(?:question )?(?:on|in) (?:the )?(?:discord|telegram|forum)|thanks to|kudos|credits? to|duplicate of|already (?:has|have|made|gave|given|covered|explained)\b[^.\n]{0,40}\b(?:good points|answers?|explanations?)|(?:adding|to add|in addition) to\b[^.\n]{0,30}\banswers?)\b|(?:^|\s)@\w{3,}/im,
@@ -82,7 +86,7 @@ export function unfitness(question: Question, answer: PostAnswer): Unfit | null 
   const words = withoutSpans(said)
   return (
     broken(ofQuestion, asked) ??
-    (/\?|\b(?:how|why|what|which|where|\w*(?:error|exception)|fail|expect|should|cannot|can't|(?:are|is|does|do)n't|unable|help|want|need)\b/i.test(
+    (/\?|\b(?:how|why|what|which|where|\w*(?:error|exception)|fail|expect|should|cannot|can't|(?:are|is|does|do)n't|unable|help|want|need|wonder\w*)\b/i.test(
       asked,
     )
       ? null
@@ -150,10 +154,19 @@ function untoldCommit({ title, body }: Question, answer: PostAnswer): Unfit | nu
 
 /** Whether the answer's code was there before: then the question tells what to answer. */
 function repeatsQuestion(question: Question, answer: PostAnswer): boolean {
-  const lines = answer.code.flatMap(({ text }) => text.split('\n').map(plain)).filter((line) => line.length > 8)
-  if (lines.length === 0) return false
   const known = plain(question.body)
-  return lines.filter((line) => known.includes(line)).length / lines.length > 0.85
+  const blocks = answer.code
+    .map(({ text }) =>
+      text
+        .split('\n')
+        .map(plain)
+        .filter((line) => line.length > 8),
+    )
+    .filter((lines) => lines.length > 0)
+  // A block of the answer may well print what the question wants.
+  const repeats = (lines: readonly string[]) =>
+    lines.filter((line) => known.includes(line)).length / lines.length > 0.85
+  return blocks.length > 0 && blocks.every(repeats)
 }
 
 function plain(text: string): string {
