@@ -1,4 +1,4 @@
-// Writes docs/licenses.md, the packages that are installed with ours and their licenses, from package-lock.json; --print only prints it.
+// Generates docs/licenses.md, the licenses of the packages installed with ot-agent, from package-lock.json; --print only prints it.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 
@@ -13,10 +13,10 @@ function renderLicenses() {
     return `| ${name} | ${version} | ${license ?? 'unknown'} |`
   })
   return [
-    '# Licenses of the packages that are installed with ot-agent',
+    '# Licenses of packages installed with ot-agent',
     '',
-    'ot-agent itself is under Apache-2.0. Packages with binaries are listed once for each platform; one of them is installed.',
-    '`node scripts/licenses.mjs` writes this file from package-lock.json.',
+    'ot-agent itself is licensed under Apache-2.0. Packages with binaries are listed once per platform; only the one for yours is installed.',
+    '`node scripts/licenses.mjs` generates this file from package-lock.json.',
     '',
     '| package | version | license |',
     '|---|---|---|',
