@@ -1,10 +1,10 @@
 import { defineRecipe } from 'ot-agent'
 import { domains, traced, unseen } from './recipe.ts'
 
-/** The composer has 8,000 tasks with numbers of four digits for each of its seeds. */
+/** For each seed, the composer has 8,000 tasks with four-digit numbers. */
 const seeds = Array.from({ length: 13 }, (_, index) => 301 + index)
 
-/** Up to 104,000 traces of composed tasks, as those of recipe.ts. */
+/** Up to 104,000 traces of composed tasks like those of recipe.ts. */
 export default defineRecipe({
   name: 'student-many',
   seed: 7,

@@ -1,8 +1,8 @@
-// Leaves the tasks of a folder that reworded.json has, and with `reworded` gives each the instruction from there:
+// Keeps the tasks of a folder that are in reworded.json; with `reworded`, replaces each instruction by the one there:
 //
 //   node studies/reword.mjs TASKS as-made|reworded
 //
-// A language model wrote these instructions. Each asks for the same as the composer's, in other words; names, paths and numbers are the same.
+// A language model wrote these instructions. Each asks for the same thing as the composer's, with the same names, paths and numbers.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
