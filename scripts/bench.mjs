@@ -1,7 +1,7 @@
-// Runs the benchmarks of bench/*.ts, each in a process of its own: node scripts/bench.mjs [--json] [--only NAME]...
-// What they measured goes into the table of docs/performance.md; benches that did not run keep the lines they have there.
-// A bench exports by default { name, run(): Promise<Row[]> }, Row = { name, value, unit, goal?, ok? }. A missed goal is
-// reported, not an error: time on a shared machine is no test.
+// Runs the benchmarks of bench/*.ts, each in its own process: node scripts/bench.mjs [--json] [--only NAME]...
+// Results go into the table of docs/performance.md; benchmarks that did not run keep their rows there.
+// A benchmark's default export is { name, run(): Promise<Row[]> }, with Row = { name, value, unit, goal?, ok? }. A missed goal is
+// reported and is no error: time on a shared machine is not a test.
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
@@ -47,7 +47,7 @@ async function runBench(name) {
   const child = spawn(process.execPath, ['--enable-source-maps', main], { stdio: ['ignore', 2, 2, 'ipc'] })
   const [rows, code] = await rowsOf(child)
   return rows === undefined
-    ? { bench: name, rows: [], error: `ended with ${code} before it gave its rows` }
+    ? { bench: name, rows: [], error: `ended with ${code} before it returned its rows` }
     : { bench: name, rows }
 }
 
@@ -97,10 +97,11 @@ function savePage(path, results) {
   const machine = `${cpus().length} x ${model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`
   writeFileSync(
     path,
-    `# Figures
+    `# Performance
 
-Written by \`npm run bench\`; last on ${machine}. A shared machine is slower than it could be: a missed goal is a hint, not a failure.
-How \`harbor\` races the real Harbor, and its latest figures: [0085](decisions/0085-fewer-calls-of-container-engines.md).
+\`npm run bench\` writes this page and replaces the rows of the benchmarks it runs; \`--only NAME\` runs one of bench/. The last run was on ${machine}.
+Each row has the date it was measured. On a shared machine figures are worse than they could be, so a missed goal is a hint, not a failure.
+How the bench \`harbor\` compares with the real Harbor, and its latest figures: [0085](decisions/0085-fewer-calls-of-container-engines.md).
 
 | bench | measure | value | unit | goal | | on |
 |---|---|--:|---|--:|---|---|
