@@ -111,15 +111,19 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     }
   })
 
-  test('an image whose logs are a link lets in no reward that the agent left behind it', async () => {
-    const dir = mkdtempSync(join(scratch, 'linked-'))
-    writeFileSync(join(dir, 'Dockerfile'), `FROM ${baseImage}\nRUN mkdir -p /data/logs && ln -s /data/logs /logs\n`)
-    await using box = await makeProvider().lease({ owner, environment: plainEnvironment(dir) })
-    await box.exec(['sh', '-c', 'mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt; echo kept > /data/kept'])
-    await box.freeze({ system: 'image' })
-    const { stdout } = await box.exec(['sh', '-c', 'ls -A /logs/verifier; cat /data/kept'])
-    expect(stdout).toBe('kept\n')
-  })
+  test.each([{ system: 'image' }, { system: 'agent' }] as const)(
+    'an image whose logs are a link keeps what the agent logged and lets in no reward that it left behind the link, with %o',
+    async (how) => {
+      const dir = mkdtempSync(join(scratch, 'linked-'))
+      writeFileSync(join(dir, 'Dockerfile'), `FROM ${baseImage}\nRUN mkdir -p /data/logs && ln -s /data/logs /logs\n`)
+      await using box = await makeProvider().lease({ owner, environment: plainEnvironment(dir) })
+      const work = 'echo 1 > /logs/verifier/reward.txt; echo said > /logs/agent/said; echo kept > /data/kept'
+      await box.exec(['sh', '-c', work])
+      await box.freeze(how)
+      const { stdout } = await box.exec(['sh', '-c', 'ls -A /logs/verifier; cat /logs/agent/said /data/kept'])
+      expect(stdout).toBe('said\nkept\n')
+    },
+  )
 
   test('a container whose shell is stopped by its agent is ended all the same', async () => {
     const before = await everything(started())

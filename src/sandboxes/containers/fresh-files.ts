@@ -13,8 +13,11 @@ const removal = `[ ! -e $d ] && [ ! -h $d ] || rm -rf $d`
 /** Removes them. Where nothing is there no program is started. */
 export const clearFresh = `for d in ${freshPaths.join(' ')}; do ${removal}; done`
 
-/** Makes them empty. A link of the image from /logs to elsewhere would let in what the agent left there. */
-export const makeFresh = `[ ! -h /logs ] || rm -f /logs || exit 1; for d in ${freshPaths.join(' ')}; do ${removal} || exit 1; done; mkdir -p -m 755 ${freshPaths.join(' ')}`
+/** Makes them empty. */
+export const makeFresh = `for d in ${freshPaths.join(' ')}; do ${removal} || exit 1; done; mkdir -p -m 755 ${freshPaths.join(' ')} || exit 1`
+
+/** Prints where they really are, one per line: the image's /logs may be a link, and what the agent left behind it must not come along. */
+export const tellFresh = `for d in ${freshPaths.join(' ')}; do (cd -P $d && pwd -P) || exit 1; done`
 
 /** Makes the directories for logs, whatever is in their place. */
 export const makeLogs =
@@ -39,8 +42,8 @@ const batchBytes = 64 * 1024
 export class FreshFiles {
   constructor(private readonly commands: Commands) {}
 
-  /** Prepares directories; `hosts` are lines that /etc/hosts must have. */
-  async prepare(script: string, hosts: readonly string[] = []): Promise<void> {
+  /** Prepares directories and returns what the script printed; `hosts` are lines that /etc/hosts must have. */
+  async prepare(script: string, hosts: readonly string[] = []): Promise<string> {
     const all = hosts.length > 0 ? `${script}; ${addHosts}` : script
     const make = () => this.commands.exec(['/bin/sh', '-c', all, 'sh', ...hosts], asRoot)
     const first = await make()
@@ -51,6 +54,7 @@ export class FreshFiles {
         'sandbox',
         `cannot prepare /tests and /logs in the container: ${made.stderr.trim().slice(0, 300)}`,
       )
+    return made.stdout
   }
 
   /** What is at some paths. A link is none of what it leads to. */

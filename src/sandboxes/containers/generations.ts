@@ -18,7 +18,7 @@ import {
   startContainer,
 } from './container.ts'
 import { inspectContainer } from './container-state.ts'
-import { areNoLinks, doesNotRun, FreshFiles, freshPaths, makeFresh, makeLogs } from './fresh-files.ts'
+import { areNoLinks, doesNotRun, FreshFiles, freshPaths, makeFresh, makeLogs, tellFresh } from './fresh-files.ts'
 import { findHolder, type Holder, stopHolder } from './holder.ts'
 import { engineFiles, type KeptFiles } from './host-files.ts'
 import { frozenRepo } from './labels.ts'
@@ -37,6 +37,8 @@ export class Generations {
   private early: Promise<void> | null = null
   /** Where the engine keeps the files of the current container, once someone asked. */
   private files: { readonly container: string; readonly kept: Promise<KeptFiles | null> } | null = null
+  /** Where no file of the agent's may come: the fresh directories, and where links of the image lead from there. */
+  private freshPlaces: readonly string[] = freshPaths
   private readonly made: Belongings
 
   constructor(private readonly options: LeaseOptions) {
@@ -201,7 +203,7 @@ export class Generations {
       searchPath: source.searchPath,
       restore,
       provided,
-      mounts: [...engineFiles, ...freshPaths, ...((await this.keptFiles())?.mounts ?? [])],
+      mounts: [...engineFiles, ...this.freshPlaces, ...((await this.keptFiles())?.mounts ?? [])],
       lookAt: async (paths) => {
         const kinds = await files.lookAt(paths)
         for (const path of paths.filter((_, index) => kinds[index] === 'dir')) knownDirs.add(path)
@@ -229,7 +231,9 @@ export class Generations {
     const volumes = this.next()
     await this.start({ ...spec, program: [], volumes: isCleared ? [] : volumes })
     if (!this.hasChannel) this.commands.warm('0')
-    if (isCleared) await Promise.all([new FreshFiles(this.commands).prepare(makeFresh), this.keptFiles()])
+    const script = isCleared ? `${makeFresh}; ${tellFresh}` : tellFresh
+    const [said] = await Promise.all([new FreshFiles(this.commands).prepare(script), this.keptFiles()])
+    this.freshPlaces = [...freshPaths, ...said.split('\n').filter((path) => path !== '')]
   }
 
   /** Gives the next container its name; what comes back are volumes for it. */
