@@ -228,6 +228,21 @@ describe('a run of cells', { timeout: 300_000 }, () => {
     expect(trained()).toEqual(['two m 1'])
   })
 
+  test('a variant without rows fails, and is not measured on the dataset of another', async () => {
+    trained()
+    const none = {
+      add: [{ after: 'sample', id: 'none', use: 'filters/tasks/signal-range', with: { signal: 'unknown', least: 1 } }],
+    }
+    const variants = { two: { set: { 'sample.keep': 2 } }, none }
+    const states = await run({ variants, seeds: [1] }, {}, join(scratch, 'empty'))
+    expect(states.map(({ cell, state }) => [cell.variant, state]).sort()).toEqual([
+      ['none', 'failed'],
+      ['two', 'done'],
+    ])
+    expect(states.find(({ state }) => state === 'failed')?.reason).toMatch(/^stage prompts: .* got none /)
+    expect(trained()).toEqual(['two m 1'])
+  })
+
   test('datasets can be made first, and the commands run later without the recipe', async () => {
     const dir = join(scratch, 'stages')
     const sizes = { factors: { size: ['s', 'm'] } }

@@ -143,6 +143,9 @@ class CellRun {
     }
     const sink = sinks.find(({ id }) => id === stage)
     if (!sink) throw new Error(`stage ${stage} wrote nothing`)
+    // What is in its directory may be the dataset of another variant.
+    if (sink.rows === 0)
+      throw new UserError(`stage ${stage}: expected rows to write, got none`, 'loosen the filters above it')
     for (const cell of open) {
       const [commands, result] = [commandsOf(this.study, cell), [...resultOf(this.study, cell)]]
       const file = {

@@ -88,8 +88,8 @@ function report(dir: string, { stages, sinks, waitingAt, cached }: RecipeOutcome
     note(`${waitingAt} waits for shards of other processes; run the recipe without --share to finish it`)
 }
 
-function written({ rows, counts, files }: RecipeOutcome['sinks'][number]): string {
-  if (rows === 0) return files.length === 0 ? 'no rows, so it stays as an earlier run left it' : 'no rows'
+function written({ rows, stale, counts }: RecipeOutcome['sinks'][number]): string {
+  if (rows === 0) return stale ? 'no rows, so it stays as an earlier run left it' : 'no rows'
   return Object.entries(counts)
     .map(([name, count]) => `${name} ${count}`)
     .join(', ')

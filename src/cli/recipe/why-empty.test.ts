@@ -7,6 +7,7 @@ const sink = (rows: number) => ({
   dir: '/out',
   counts: {},
   rows,
+  stale: false,
   replay: null,
   cached: false,
   files: [],

@@ -21,6 +21,7 @@ export interface RecipeReport {
     /** Rows by the source they came from, largest first. */
     readonly sources: Readonly<Record<string, number>>
   }[]
+  /** What this run wrote, without datasets of earlier runs that stay because there was no row. */
   readonly outputs: readonly {
     readonly id: string
     readonly dir: string
@@ -44,7 +45,9 @@ export async function saveReport(dir: string, lock: RecipeLock, outcome: RecipeO
       rows: step.manifest.rows,
       sources: step.manifest.sources,
     })),
-    outputs: outcome.sinks.map(({ id, dir: out, counts, replay }) => ({ id, dir: relative(dir, out), counts, replay })),
+    outputs: outcome.sinks
+      .filter(({ stale }) => !stale)
+      .map(({ id, dir: out, counts, replay }) => ({ id, dir: relative(dir, out), counts, replay })),
   }
   await writeAtomic(join(dir, 'manifest.json'), `${JSON.stringify(report, null, 2)}\n`)
 }

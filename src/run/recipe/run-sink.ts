@@ -21,6 +21,8 @@ export interface SunkStage extends SinkReport {
   readonly cached: boolean
   /** How many rows it was given. */
   readonly rows: number
+  /** Whether it was given no row and `dir` still holds what an earlier run wrote. */
+  readonly stale: boolean
   /** Null when no row of it was replayed. */
   readonly replay: ReplayResult | null
 }
@@ -47,7 +49,7 @@ const receiptSchema = z.object({
 export async function findSunk(step: Step, { runDir, digest, rows }: SinkPlace): Promise<SunkStage | null> {
   const dir = join(runDir, 'out', step.id)
   const before = await readReceipt(dir, digest)
-  return before && { ...before, id: step.id, dir, rows, cached: true }
+  return before && { ...before, id: step.id, dir, rows, stale: false, cached: true }
 }
 
 /** Has a sink write its directory, whole or not at all. Without a row to write, what an earlier run wrote stays. */
@@ -61,7 +63,7 @@ export async function runSink(
   if (!live) throw new Error('a step has a stage')
   const dir = join(runDir, 'out', live.id)
   if (rows === 0 && (await exists(dir)))
-    return { id: live.id, dir, rows, cached: false, counts: {}, files: [], replay: null }
+    return { id: live.id, dir, rows, stale: true, cached: false, counts: {}, files: [], replay: null }
   const temporary = draftOf(dir)
   await rm(temporary, { recursive: true, force: true })
   await mkdir(temporary, { recursive: true })
@@ -80,7 +82,7 @@ export async function runSink(
     await writeAtomic(join(temporary, receipt), `${JSON.stringify({ digest, ...report, replay })}\n`)
     await rm(dir, { recursive: true, force: true })
     await renameDraft(temporary, dir)
-    return { ...report, id: live.id, dir, rows, cached: false, replay }
+    return { ...report, id: live.id, dir, rows, stale: false, cached: false, replay }
   } finally {
     await closeViews(at.sql, views)
     await removeDraft(temporary)
