@@ -95,15 +95,16 @@ export class Commands {
     return put
   }
 
-  /** Closes every connection; what runs inside ends with the container. */
-  close(): void {
+  /** Closes every connection; what runs inside ends with the container. A start of it that was asked for is over then. */
+  async close(): Promise<void> {
     this.closed = true
     for (const shell of this.open) shell.close()
+    await this.reviving?.catch(() => {})
   }
 
   /** Runs no more commands and asks process 1 to end; false where the shell that it waits for cannot be asked. */
   leave(): boolean {
-    const isIdle = this.channel?.alive && this.idle.get('0')?.includes(this.channel)
+    const isIdle = !this.reviving && this.channel?.alive && this.idle.get('0')?.includes(this.channel)
     this.closed = true
     if (isIdle) this.channel?.stdin.write(`exit ${endCode}\n`)
     return isIdle === true

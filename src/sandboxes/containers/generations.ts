@@ -121,7 +121,7 @@ export class Generations {
   private async endByItself(): Promise<boolean> {
     const { commands, options } = this
     const isEnded = options.noticesEnds && commands.leave() && (await awaitEnd(options.engine, commands.container))
-    commands.close()
+    await commands.close()
     return isEnded
   }
 
@@ -180,7 +180,7 @@ export class Generations {
     } catch (error) {
       const why = messageOf(error).split('\n')[0]?.slice(0, 300)
       this.options.log?.(`no container can start over the agent’s files, so they are copied into a fresh one: ${why}`)
-      this.commands.close()
+      await this.commands.close()
       await this.made.forget(this.container)
       await this.rebuild(source, (await this.changesOf(source)).log, false)
     }
