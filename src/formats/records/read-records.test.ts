@@ -215,7 +215,7 @@ function zipOf(parts: Record<string, Part>): Buffer {
   return Buffer.concat([...files, ...entries, end])
 }
 
-test('a table in Latin-1, or with a quote that is never closed, is refused with its line and what to do', async () => {
+test('a table in Latin-1, with a quote that is never closed or with too many values is refused with its line and what to do', async () => {
   const path = join(await makeTempDir(), "a table's.csv")
   await writeFile(path, Buffer.from('id,text\n1,plain\n2,Zürich\n3,Köln\n', 'latin1'))
   await expect(read(path)).rejects.toMatchObject({
@@ -230,6 +230,11 @@ test('a table in Latin-1, or with a quote that is never closed, is refused with 
   await writeFile(path, 'id,text\n1,"a"\n2,"open\n3,"b"\n4,"c"\n5,"d"\n')
   await expect(read(path)).rejects.toMatchObject({
     message: expect.stringContaining('a quote in line 3 that is never'),
+  })
+  await writeFile(path, 'id,text\n1,"6" pipe, or "8" pipe\n2,b\n3,c,d\n')
+  await expect(read(path)).rejects.toMatchObject({
+    message: `${path}: expected text in columns, got 3 values in line 2 under a header of 2`,
+    hint: 'put quotes around a value that holds the separator',
   })
   const tabs = join(await makeTempDir(), 'table.tsv')
   await writeFile(tabs, Buffer.from('\ufeffid\ttext\n1\tZürich\n', 'utf16le'))
