@@ -41,13 +41,16 @@ export async function* readLineChunks(
     let at = start
     let rest: Buffer = Buffer.alloc(0)
     for (;;) {
-      const chunk = Buffer.allocUnsafe(rest.length + chunkBytes)
+      // Twice as much of a line that goes on: it is copied a few times, and not for every piece of it.
+      const more = Math.max(chunkBytes, rest.length)
+      const known = rest.length
+      const chunk = Buffer.allocUnsafe(known + more)
       rest.copy(chunk)
-      const most = Math.min(chunkBytes, end - at - rest.length)
-      const { bytesRead } = await file.read(chunk, rest.length, most, at + rest.length)
+      const { bytesRead } = await file.read(chunk, known, Math.min(more, end - at - known), at + known)
       if (bytesRead === 0) break
-      rest = chunk.subarray(0, rest.length + bytesRead)
-      const used = rest.lastIndexOf(lineFeed) + 1
+      rest = chunk.subarray(0, known + bytesRead)
+      const last = rest.subarray(known).lastIndexOf(lineFeed)
+      const used = last < 0 ? 0 : known + last + 1
       if (used > 0) yield { bytes: rest.subarray(0, used), at }
       at += used
       rest = rest.subarray(used)
