@@ -10,7 +10,10 @@ export function makeEventReader(
   limitChars = 8 * 1024 * 1024,
 ): (bytes: Uint8Array) => void {
   const decoder = new TextDecoder('utf-8')
-  let rest = ''
+  /** Of a line whose end has not come, piece by piece: joined for every piece, a long one would take time by the square of its length. */
+  let pieces: string[] = []
+  let waiting = 0
+  let held = ''
   let data: string[] = []
   let chars = 0
   const readLine = (line: string) => {
@@ -24,18 +27,19 @@ export function makeEventReader(
     }
   }
   return (bytes) => {
-    const text = rest + decoder.decode(bytes, { stream: true })
+    const all = held + decoder.decode(bytes, { stream: true })
     // A return at the very end may be the first half of a line's end.
-    const end = text.endsWith('\r') ? text.length - 1 : text.length
-    const lineEnd = /\r\n|\n|\r/g
-    // What was looked through before holds no end of a line: an event without one must not be read from its start again and again.
-    lineEnd.lastIndex = rest.endsWith('\r') ? rest.length - 1 : rest.length
+    held = all.endsWith('\r') ? '\r' : ''
+    const text = all.slice(0, all.length - held.length)
     let from = 0
-    for (let match = lineEnd.exec(text); match && match.index < end; match = lineEnd.exec(text)) {
-      readLine(text.slice(from, match.index))
-      from = lineEnd.lastIndex
+    for (const { 0: end, index } of text.matchAll(/\r\n|\n|\r/g)) {
+      readLine(pieces.join('') + text.slice(from, index))
+      pieces = []
+      waiting = 0
+      from = index + end.length
     }
-    rest = text.slice(from)
-    if (rest.length + chars > limitChars) throw new EventTooLong(`one event is longer than ${limitChars} characters`)
+    pieces.push(text.slice(from))
+    waiting += text.length - from
+    if (waiting + chars > limitChars) throw new EventTooLong(`one event is longer than ${limitChars} characters`)
   }
 }
