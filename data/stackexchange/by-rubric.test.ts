@@ -367,13 +367,14 @@ test.each([
   expect(criteria.map(({ text: told }) => told).join('\n')).toContain(`It names ${detail}`)
 })
 
+// By the square of their length, these would take longer than a test may.
 test.each([
-  ['blank lines in code', { answer: `${said} Use \`restart\` then.`, answerCode: [block('\n'.repeat(60_000))] }],
-  ['backquotes', { body: `${asked}\n\n${'`'.repeat(60_000)}` }],
+  ['blank lines in code', { answer: `${said} Use \`restart\` then.`, answerCode: [block('\n'.repeat(300_000))] }],
+  ['lines of blanks', { answer: `${said}\n${'  \n'.repeat(100_000)}` }],
+  ['backquotes', { body: `${asked}\n\n${'`'.repeat(300_000)}` }],
+  ['fences that nothing closes', { body: `${asked}\n\n${'```a\n'.repeat(60_000)}` }],
 ])('many %s are read at once', (_, given) => {
-  const start = performance.now()
-  make(given)
-  expect(performance.now() - start).toBeLessThan(3000)
+  expect(make(given)).toHaveProperty('instruction')
 })
 
 test('sentences that point at something, or ask back, are no criteria', () => {

@@ -49,9 +49,30 @@ export function endorsements({ score, accepted, isOwn }: PostAnswer): number {
   return score + (accepted && !isOwn ? 1 : 0)
 }
 
-/** A text without its fenced blocks of code, or with something in their place. */
+/** A text without its fenced blocks of code and the blank lines after them, or with something in their place. A fence that nothing closes is text. */
 export function proseOf(markdown: string, instead = '\n'): string {
-  return markdown.replace(/^(?:> )*(`{3,})(?!`)[^\n]*\n[\s\S]*?\n(?:> )*\1\s*$/gm, instead)
+  const lines = markdown.split('\n')
+  const prose: string[] = []
+  const noneAfter = new Set<number>()
+  for (let at = 0; at < lines.length; at++) {
+    const fence = /^(?:> )*(`{3,})/.exec(lines[at] ?? '')?.[1] ?? ''
+    // Looked for once for each length, so that many open fences are read at once.
+    const end = fence === '' || noneAfter.has(fence.length) ? -1 : endOf(fence, lines, at + 2)
+    if (end >= 0) {
+      prose.push(instead)
+      for (at = end; lines[at + 1]?.trim() === ''; ) at++
+    } else {
+      if (fence !== '') noneAfter.add(fence.length)
+      prose.push(lines[at] ?? '')
+    }
+  }
+  return prose.join('\n')
+}
+
+/** The line that closes a fence: as many backquotes and nothing else. */
+function endOf(fence: string, lines: readonly string[], from: number): number {
+  for (let at = from; at < lines.length; at++) if (/^(?:> )*(`+)\s*$/.exec(lines[at] ?? '')?.[1] === fence) return at
+  return -1
 }
 
 /** What is asked for can be read in several ways: no other way makes a task of it, either. */

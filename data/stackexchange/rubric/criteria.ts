@@ -223,7 +223,7 @@ function wholeSentencesOf({ body }: PostAnswer): readonly string[] {
 /** Sentences of prose; the points of a list and headings stand for themselves. */
 function sentencesOf(prose: string): readonly string[] {
   return prose
-    .split(/\n{2,}|\n(?=\s*(?:-|\d+\.|#+|>) )/)
+    .split(/\n{2,}|\n(?=[ \t]*(?:-|\d+\.|#+|>) )/)
     .filter((paragraph) => !/^\s*(?:#|>)/.test(paragraph))
     .flatMap((paragraph) => {
       const line = paragraph
