@@ -100,6 +100,10 @@ test('a row with an empty name is dropped, and a table without the column that n
     hint: 'did you mean "Ticket ID"?',
   })
   await expect(read(path, { id: 'number' })).rejects.toMatchObject({ hint: 'give one of them as id, or leave id out' })
+  await expect(read(path, { id: 'constructor' })).rejects.toThrow('"constructor"')
+  const names = Array.from({ length: 3000 }, (_, i) => `column${i}`).join()
+  const wide = await save('wide.csv', `${names}\n${names}\n`)
+  await expect(read(wide, { id: 'x' })).rejects.toThrow(/"column18", "column19" and 2980 more$/)
 })
 
 test.each([

@@ -53,12 +53,17 @@ function isTable(path: string): boolean {
   return /\.(csv|tsv|parquet|xlsx)$/i.test(path)
 }
 
+/** A table from elsewhere may have thousands. */
+const mostListed = 20
+
 function expectColumn(read: FileRow, id: string, path: string): void {
-  if (!('fields' in read) || id in read.fields) return
+  if (!('fields' in read) || Object.hasOwn(read.fields, id)) return
   const columns = Object.keys(read.fields)
   const near = nearest(id, columns)
+  const listed = columns.slice(0, mostListed).map((name) => JSON.stringify(name))
+  const others = columns.length > mostListed ? ` and ${columns.length - mostListed} more` : ''
   throw new UserError(
-    `${path}: expected the column ${JSON.stringify(id)} to name the rows, found ${columns.map((name) => JSON.stringify(name)).join(', ')}`,
+    `${path}: expected the column ${JSON.stringify(id)} to name the rows, found ${listed.join(', ')}${others}`,
     near === null ? 'give one of them as id, or leave id out' : `did you mean ${JSON.stringify(near)}?`,
   )
 }
