@@ -146,6 +146,20 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     expect(await everything(started())).toEqual(before)
   })
 
+  test('a container that its agent ends at the last moment is over when the tests come, and its files are there', async () => {
+    const before = await everything(started())
+    for (const delay of [0, 0.1, 0.3]) {
+      await using box = await makeProvider().lease({ owner, environment })
+      const end = `(sleep ${delay}; echo exit 86 > /proc/$PPID/fd/0) </dev/null >/dev/null 2>&1 & echo later > /kept`
+      await box.exec(['sh', '-c', end])
+      await box.freeze({ system: 'image' })
+      expect((await box.exec(['cat', '/kept'])).stdout).toBe('later\n')
+      const { body } = await started().engine.ask({ method: 'GET', path: '/containers/json' })
+      expect(body).toHaveLength(1)
+    }
+    expect(await everything(started())).toEqual(before)
+  })
+
   test('the shell that a container was started with is as good as one that the engine opens', async () => {
     await using box = await makeProvider().lease({ owner, environment })
     const hijack = vi.spyOn(ContainerEngine.prototype, 'hijack')
