@@ -180,7 +180,8 @@ export async function awaitEnd(engine: ContainerEngine, name: string): Promise<b
   const query = { condition: 'not-running' }
   const signal = AbortSignal.timeout(endMs)
   return engine.ask({ method: 'POST', path: url`/containers/${name}/wait`, query, signal }).then(
-    () => true,
+    // An engine that goes away meanwhile has answered with success already, and says nothing or another code then.
+    ({ body }) => Object(body).StatusCode === 0,
     () => false,
   )
 }
