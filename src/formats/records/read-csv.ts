@@ -17,7 +17,7 @@ export async function* readCsv(
 ): AsyncGenerator<Record<string, string>, void, void> {
   const tempDir = join(tmpdir(), 'ot-agent-csv')
   await using sql = await SqlDatabase.open({ memoryMb: 512, threads: 1, tempDir })
-  const options = [
+  const options = (strict: boolean) => [
     sqlText(path),
     'header = true',
     'all_varchar = true',
@@ -26,16 +26,17 @@ export async function* readCsv(
     `quote = '"'`,
     `escape = '"'`,
     `comment = ''`,
-    'strict_mode = false',
+    `strict_mode = ${strict}`,
     'null_padding = true',
     'parallel = false',
     `nullstr = ${sqlText(absent)}`,
     `max_line_size = ${mostRowBytes}`,
     `buffer_size = ${2 * mostRowBytes}`,
   ]
-  const rows = `SELECT * FROM read_csv(${options.join(', ')})`
+  const read = (strict: boolean) => `read_csv(${options(strict).join(', ')})`
+  const rows = `SELECT * FROM ${read(false)}`
   try {
-    const count = await sql.number(`SELECT count(*) FROM (${rows})`)
+    const count = await countRows(sql, read)
     for await (const batch of sql.batches(rows, count))
       for (const row of batch)
         yield Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value ?? '')]))
@@ -47,5 +48,16 @@ export async function* readCsv(
       `${path}: expected text in columns, got ${problem?.found ?? why.slice(0, 300)}`,
       problem?.hint ?? 'save it as UTF-8 with one header line, and close every quote',
     )
+  }
+}
+
+/** Strict mode refuses quotes that are read well without it; without it, values that a row has too many are dropped. */
+async function countRows(sql: SqlDatabase, read: (strict: boolean) => string): Promise<number> {
+  try {
+    return await sql.number(`SELECT count(*) FROM ${read(true)}`)
+  } catch (error) {
+    const [, expected, found] = /Expected Number of Columns: (\d+) Found: (\d+)/.exec(messageOf(error)) ?? []
+    if (Number(found) > Number(expected)) throw error
+    return sql.number(`SELECT count(*) FROM ${read(false)}`)
   }
 }

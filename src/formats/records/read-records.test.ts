@@ -236,6 +236,10 @@ test('a table in Latin-1, with a quote that is never closed or with too many val
     message: `${path}: expected text in columns, got 3 values in line 2 under a header of 2`,
     hint: 'put quotes around a value that holds the separator',
   })
+  await writeFile(path, `id,text\n${'1,a\n'.repeat(50_000)}2,b,c\n`)
+  await expect(read(path)).rejects.toMatchObject({
+    message: `${path}: expected text in columns, got 3 values in line 50002 under a header of 2`,
+  })
   const tabs = join(await makeTempDir(), 'table.tsv')
   await writeFile(tabs, Buffer.from('\ufeffid\ttext\n1\tZürich\n', 'utf16le'))
   await expect(read(tabs)).rejects.toMatchObject({
