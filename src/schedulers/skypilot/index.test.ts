@@ -73,6 +73,18 @@ test('a job becomes a task file with what it needs and what the cluster adds, wi
   ])
 })
 
+test('a time limit is read as Slurm reads it', async () => {
+  for (const [timeLimit, limit] of [
+    ['720', '--kill-after=60 43140'],
+    ['48:00', '--kill-after=60 2820'],
+    ['2-12:00', '--kill-after=60 215940'],
+  ] as const) {
+    const { submit, scriptPath } = await begin({ ...one, resources: { ...one.resources, timeLimit } })
+    await submit()
+    expect(readFileSync(`${scriptPath}.sky.yaml`, 'utf8')).toContain(`timeout --signal=USR1 ${limit} bash -c`)
+  }
+})
+
 test('an array becomes as many jobs as may run at once, and each task runs once', async () => {
   const { submit, ended, ran } = await begin({ ...one, array: { size: 5, throttle: 2 } })
   const submission = await submit([0, 1, 2, 4])

@@ -2,6 +2,7 @@ import { UserError } from '../../core/errors.ts'
 import type { Launch, LaunchJob } from '../../core/launch.ts'
 import { renderYaml } from '../../lib/render-yaml.ts'
 import { shellQuote } from '../../lib/shell.ts'
+import { secondsOf } from '../../lib/time-limit.ts'
 import { driveScript } from '../shared/drive-script.ts'
 
 /** One job of SkyPilot: a job of a launch, or those tasks of its array that run one after the other on one machine. */
@@ -61,10 +62,4 @@ function sizesOf(job: LaunchJob, { cluster }: Launch): Record<string, unknown> {
     ...(cpusPerNode !== null && { cpus: `${cpusPerNode}+` }),
     ...(memoryGb !== null && { memory: `${memoryGb}+` }),
   }
-}
-
-/** Of a time such as 24:00:00 or 2-00:00:00. */
-function secondsOf(text: string): number {
-  const [, days = 0, hours = 0, minutes = 0, seconds = 0] = /^(?:(\d+)-)?(\d+):(\d+):(\d+)$/.exec(text) ?? []
-  return ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds)
 }
