@@ -258,6 +258,35 @@ describe('a run of cells', { timeout: 300_000 }, () => {
     await expect(run(other, { stage: 'outcome' }, dir)).rejects.toThrow(/its commands are not those of/)
   })
 
+  test('commands that run when another recipe is cut short have ended before the run has', async () => {
+    // A stage that waits for the command of another cell, and then for ever.
+    const begun = join(scratch, 'begun')
+    const source = `import { existsSync } from 'node:fs'
+export default { kind: 'map', takes: 'task', gives: 'task', async *run(rows, { signal }) {
+  for (;;) {
+    signal.throwIfAborted()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    if (existsSync(${JSON.stringify(begun)})) globalThis.stopAblation?.()
+  }
+} }
+`
+    writeFileSync(join(scratch, 'endless.mjs'), source)
+    const saves = `trap 'sleep 1; echo saved > "$1/saved"; exit 0' TERM; touch ${begun}; while :; do sleep 0.1; done`
+    const changes = {
+      variants: { two: {}, six: { add: [{ after: 'sample', id: 'wait', use: './endless.mjs' }] } },
+      factors: {},
+      seeds: [1],
+      outcome: { commands: [['bash', '-c', saves, 'bash', '{out}', '{seed}']] },
+    }
+    const stop = new AbortController()
+    Object.assign(globalThis, { stopAblation: () => stop.abort() })
+    const dir = join(scratch, 'cut')
+    const cut = runCells(await load(changes), { dir }, { ...follower, signal: stop.signal })
+    await expect(cut).rejects.toMatchObject({ name: 'AbortError' })
+    const saved = readdirSync(join(dir, 'cells')).map((id) => existsSync(join(dir, 'cells', id, 'out/saved')))
+    expect(saved).toContain(true)
+  })
+
   test('commands that came with a cell are not run where they are not those of the ablation', async () => {
     const dir = join(scratch, 'hostile')
     const [cell] = await run({ seeds: [1] }, { stage: 'data', only: ['two'] }, dir)

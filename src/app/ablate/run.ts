@@ -63,12 +63,14 @@ export async function runCells(study: Study, asked: RunCells, follower: CellFoll
   const groups = asked.stage === 'outcome' ? [] : await groupCells(study, cells)
   await mkdir(asked.dir, { recursive: true })
   const release = await acquireOwner(asked.dir)
+  const run = new CellRun(study, asked, follower)
   try {
-    const run = new CellRun(study, asked, follower)
     if (asked.stage === 'outcome') await run.commandsOnly(cells)
     else for (const [at, group] of groups.entries()) await run.group(group, { at, of: groups.length })
     return await run.finish()
   } finally {
+    // Commands that were told to stop may still save what they have, in a directory that is theirs until they end.
+    await run.settled()
     await release()
   }
 }
@@ -168,6 +170,7 @@ class CellRun {
     const labels = new Set(cells.map(labelOf))
     if (!this.study.outcome.commands)
       throw new UserError(`${this.study.file}: outcome: only commands can run without the recipe`, 'leave out --stage')
+    const ready: IndexedCell[] = []
     for (const cell of index.filter((each) => labels.has(labelOf(each)))) {
       const dir = cellDir(this.asked.dir, cell.id)
       if (await loadResult(dir)) {
@@ -181,8 +184,10 @@ class CellRun {
           `${labelOf(cell)}: its commands are not those of ${this.study.file}`,
           'run the ablation without --stage outcome, where its recipe can run',
         )
-      this.start(cell)
+      ready.push(cell)
     }
+    // What is wrong with one is known before the first one starts.
+    for (const cell of ready) this.start(cell)
     if (this.states.length === 0 && this.running.length === 0)
       throw new UserError(
         `${this.asked.dir}: expected cells with their datasets, found none`,
@@ -216,9 +221,14 @@ class CellRun {
   }
 
   async finish(): Promise<CellState[]> {
-    await Promise.allSettled(this.running)
+    await this.settled()
     await Promise.all(this.running)
     return this.states
+  }
+
+  /** Waits for the commands that run. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.running)
   }
 
   private async save(cell: IndexedCell, result: CellResult): Promise<void> {
