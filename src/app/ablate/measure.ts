@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { SqlDatabase } from '../../lib/duckdb.ts'
+import { pushTo } from '../../stats/metric-means.ts'
 import { loadJobDir } from '../../store/job-dir.ts'
-import { selectRows } from '../../store/rows/shard-sql.ts'
+import { selectAllRows } from '../../store/rows/shard-sql.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import { scoreJob } from '../eval/score-job.ts'
 import type { CellResult } from './result.ts'
@@ -32,17 +33,11 @@ export async function measureRows(
   if (outcome.teacher !== undefined) return measureTrials(await jobsOf(sql, step), join(dataDir, 'work', stage, 'jobs'))
   const column = outcome.rows?.measure ?? 'reward'
   const tasks = new Map<string, number[]>()
-  for (const shard of step.shards) {
-    // A trial may have several rows, of subagents for example: it counts once.
-    const found = await sql.rows(
-      `SELECT any_value(source) AS source, any_value(task) AS task, max(${column})::DOUBLE AS value FROM (${selectRows(shard)}) GROUP BY job, trial_name ORDER BY job, trial_name`,
-    )
-    for (const { source, task, value } of found) {
-      if (value === null) continue
-      const key = `${source ?? ''}/${task}`
-      tasks.set(key, [...(tasks.get(key) ?? []), Number(value)])
-    }
-  }
+  // A trial may have several rows, of subagents for example, and in two shards: it counts once.
+  const query = `SELECT any_value(source) AS source, any_value(task) AS task, max(${column})::DOUBLE AS value FROM (${selectAllRows(step.shards)}) GROUP BY job, trial_name ORDER BY job, trial_name`
+  const found = step.shards.length === 0 ? [] : await sql.rows(query)
+  for (const { source, task, value } of found)
+    if (value !== null) pushTo(tasks, `${source ?? ''}/${task}`, Number(value))
   if (tasks.size === 0)
     throw new UserError(
       `outcome: no row of stage ${stage} has ${column}`,
@@ -52,10 +47,9 @@ export async function measureRows(
 }
 
 async function jobsOf(sql: SqlDatabase, step: StepOutput): Promise<string[]> {
-  const names = new Set<string>()
-  for (const shard of step.shards)
-    for (const { job } of await sql.rows(`SELECT DISTINCT job FROM (${selectRows(shard)})`)) names.add(String(job))
-  return [...names].sort()
+  if (step.shards.length === 0) return []
+  const found = await sql.rows(`SELECT DISTINCT job FROM (${selectAllRows(step.shards)})`)
+  return found.map(({ job }) => String(job)).sort()
 }
 
 /** Every trial counts, also one that left no trace; an infrastructure failure is not a reward of 0. */
