@@ -1,7 +1,7 @@
 import { loadJobDir } from '../store/job-dir.ts'
 import { compareRuns, type EvalComparison } from './eval/compare-runs.ts'
 import { type PowerPrediction, type PowerRequest, predictPower } from './eval/predict-power.ts'
-import { type EvalReport, type ScoreOptions, scoreJob } from './eval/score-job.ts'
+import { type EvalReport, type RunScore, type ScoreOptions, scoreJob } from './eval/score-job.ts'
 
 export type { Interval } from '../stats/interval.ts'
 export type { ComparedPair, ComparedRun, EvalComparison } from './eval/compare-runs.ts'
@@ -16,8 +16,7 @@ export async function evaluate(jobDir: string, options: ScoreOptions = {}): Prom
 
 /** Compares every agent and model of the jobs with every other, task by task, as `ot-agent eval compare` does. */
 export async function compareJobs(jobDirs: readonly string[], options: ScoreOptions = {}): Promise<EvalComparison> {
-  const reports = await Promise.all(jobDirs.map((dir) => evaluate(dir, options)))
-  return compareRuns(reports.flatMap(({ runs }) => runs))
+  return compareRuns(await scoreJobs(jobDirs, options))
 }
 
 /** Predicts what a comparison of two runs can detect, as `ot-agent eval power` does; `pilots` are up to two finished jobs. */
@@ -25,9 +24,22 @@ export async function predictComparison(
   request: PowerRequest,
   pilots: readonly string[] = [],
 ): Promise<PowerPrediction> {
-  const reports = await Promise.all(pilots.map((dir) => evaluate(dir)))
-  return predictPower(
-    request,
-    reports.flatMap(({ runs }) => runs),
-  )
+  return predictPower(request, await scoreJobs(pilots, {}))
+}
+
+/** The results of several jobs. Those that are called the same are told apart by the folders they are in. */
+async function scoreJobs(jobDirs: readonly string[], options: ScoreOptions): Promise<readonly RunScore[]> {
+  const jobs = await Promise.all(jobDirs.map(loadJobDir))
+  const names = shortestNames(jobs.map(({ dir }) => dir))
+  const reports = await Promise.all(jobs.map((job, i) => scoreJob({ ...job, name: names[i] ?? job.name }, options)))
+  return reports.flatMap(({ runs }) => runs)
+}
+
+function shortestNames(dirs: readonly string[]): readonly string[] {
+  const paths = dirs.map((dir) => dir.split('/'))
+  const named = (parts: number) => paths.map((path) => path.slice(-parts).join('/'))
+  const longest = Math.max(...paths.map((path) => path.length))
+  const different = new Set(dirs).size
+  for (let parts = 1; parts < longest; parts++) if (new Set(named(parts)).size === different) return named(parts)
+  return dirs
 }

@@ -130,6 +130,16 @@ test('two jobs are compared task by task in one sentence, and noise is undecided
   expect(three.pairs[0].adjustedP).toBeCloseTo((3 * 2) / 256)
 })
 
+test('jobs of one name in several folders are told apart', async () => {
+  await makeJob('first/eval/model', tasksWith(1, 1, 1, 1, 1, 1, 1, 1))
+  await makeJob('second/eval/model', tasksWith(0, 0, 0, 0, 0, 0, 0, 0))
+  const [first, second] = [join(jobsDir, 'first/eval/model'), join(jobsDir, 'second/eval/model')]
+  expect(await run(compare, first, second)).toMatch(/^first\/eval\/model is better than second\/eval\/model by 100\.0/)
+  await makeJob('other', tasksWith(1, 1))
+  const { runs } = JSON.parse(await run(compare, first, 'other', '--json'))
+  expect(runs.map(({ name }: { name: string }) => name)).toEqual(['model', 'other'])
+})
+
 test('a partial result is compared and said to be partial, but has no rank', async () => {
   await makeJob('whole', tasksWith(1, 0, 1))
   await makeJob('broken', [...tasksWith(1, 0, 1), trial('t3', null)])
