@@ -60,6 +60,7 @@ export function ingest(
 ): Running<IngestProgress, IngestResult> {
   return new Running(async (emit) => {
     const tracesLink = request.traces === undefined ? undefined : linkOf(request.traces)
+    if (request.weights !== undefined) refuseLogin('--weights', request.weights)
     const found: Found[] = []
     for (const path of request.from) found.push(await lookAt(path))
     return withRegistry(request, async (database) => {
@@ -100,13 +101,27 @@ export function ingest(
 
 /** The address of a dataset. A name is that of a repository on the Hub, in its characters. */
 function linkOf(traces: string): string {
-  if (/^https?:\/\/[^\s/]+\/\S*$/.test(traces) && URL.canParse(traces) && new URL(traces).password === '') return traces
+  if (/^https?:\/\/[^\s/]+\/\S*$/.test(traces) && URL.canParse(traces)) {
+    refuseLogin('--traces', traces)
+    return traces
+  }
   const part = /^(?!.*(?:--|\.\.))[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?$/
   const [org = '', name = '', ...more] = traces.split('/')
   if (more.length === 0 && part.test(org) && part.test(name)) return `https://huggingface.co/datasets/${org}/${name}`
   throw new UserError(
-    `--traces ${JSON.stringify(traces)}: expected a dataset such as org/name, or an address without a password`,
+    `--traces ${JSON.stringify(traces)}: expected a dataset such as org/name, or an address`,
     'names of repositories have letters, digits, dots, dashes and underscores',
+  )
+}
+
+/** Everyone who reads the registry would see it. A token may stand where a user's name does. */
+function refuseLogin(flag: string, address: string): void {
+  const url = URL.canParse(address) ? new URL(address) : null
+  const isToken = url !== null && /^https?:$/.test(url.protocol) && url.username !== ''
+  if (url === null || (url.password === '' && !isToken)) return
+  throw new UserError(
+    `${flag}: expected an address without a user or password, got one with it`,
+    'leave out what is before the @',
   )
 }
 

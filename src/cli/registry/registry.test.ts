@@ -108,4 +108,8 @@ test('a trained model is registered with its weights and its run', async () => {
   expect(await run(ingest, summary)).toBe(`model mine; weights: /ckpt/mine; run: ${link}\n`)
   expect(await run(ingest, summary, '--weights', 'org/mine')).toBe(`model mine; weights: org/mine; run: ${link}\n`)
   expect(await run(lineage, 'mine')).toContain(`  weights location: org/mine\n  wandb link: ${link}\n`)
+  for (const secret of ['https://hf_token@host/x', 'https://me:pw@host/x', 's3://me:pw@host/x'])
+    await expect(run(ingest, summary, '--weights', secret), secret).rejects.toThrow('without a user or password')
+  await expect(run(ingest, summary, '--traces', 'https://hf_token@host/x')).rejects.not.toThrow('hf_token')
+  expect(await run(ingest, summary, '--weights', 'ssh://me@host/x')).toContain('weights: ssh://me@host/x')
 })
