@@ -48,8 +48,8 @@ interface OpenRun extends Run {
  * ingestion was interrupted stays `started` until the same command finishes it.
  */
 export async function ingestJob(database: Database, job: JobDir, ask: JobIngestion): Promise<IngestedJob> {
-  const sourceId = job.own?.id ?? job.result?.id
-  if (sourceId === undefined)
+  const sourceId = sourceIdOf(job)
+  if (sourceId === null)
     throw new UserError(`${job.dir}: expected a job with results, got one that has not begun`, 'run it first')
   const runs = new Map<string, OpenRun>()
   let [added, trials] = [0, 0]
@@ -100,6 +100,11 @@ export async function ingestJob(database: Database, job: JobDir, ask: JobIngesti
       tracesLink: ask.tracesLink ?? null,
     }
   }
+}
+
+/** The id that a job carries itself; null for one that has not begun. */
+export function sourceIdOf({ own, result }: JobDir): string | null {
+  return own?.id ?? result?.id ?? null
 }
 
 interface Facts {

@@ -5,7 +5,7 @@ import type { Database } from '../../registry/database.ts'
 import { listJobs, loadJobDir } from '../../store/job-dir.ts'
 import { Running } from '../running.ts'
 import { type DatasetIngestion, ingestDataset } from './ingest-dataset.ts'
-import { type IngestedJob, ingestJob } from './ingest-job.ts'
+import { type IngestedJob, ingestJob, sourceIdOf } from './ingest-job.ts'
 import { ingestModel } from './ingest-model.ts'
 import { type RegistryPlace, withRegistry } from './open.ts'
 
@@ -71,7 +71,9 @@ export function ingest(
         if (kind === 'jobs') {
           const { jobs, broken: unreadable } = await listJobs(path)
           broken.push(...unreadable.map(({ name, why }) => ({ path: join(path, name), why })))
-          for (const { dir } of jobs) ingested.push(await one(database, 'job', dir))
+          for (const job of jobs)
+            if (sourceIdOf(job) === null) broken.push({ path: job.dir, why: 'it has not begun' })
+            else ingested.push(await one(database, 'job', job.dir))
         } else ingested.push(await one(database, kind, path))
       }
       return { schema: 'registry-ingest/1', ingested, broken }

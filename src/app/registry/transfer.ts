@@ -9,23 +9,27 @@ import { codeOf, exists, kindAt } from '../../lib/files.ts'
 import { readLines } from '../../lib/lines.ts'
 import { makeDirWhole } from '../../lib/new-dir.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import type { Snapshot } from '../../registry/database.ts'
 import { csvOf, exportLines, type ImportCount, importLines, tableNames } from '../../registry/transfer.ts'
+import { explainDisk } from '../disk-errors.ts'
 import { type RegistryPlace, withRegistry } from './open.ts'
 
 /** Writes the whole registry as lines of JSON, or with `csv` as a directory with a file for each table. */
 export async function exportRegistry(place: RegistryPlace, out: string, csv: boolean): Promise<void> {
   if (await exists(out))
     throw new UserError(`${out}: expected nothing there yet, found something`, 'choose another path, or remove it')
+  const write = async (snapshot: Snapshot) => {
+    if (!csv) return writeWhole(out, withFeeds(exportLines(snapshot)))
+    await makeDirWhole(out, async (dir) => {
+      for (const table of tableNames)
+        await pipeline(Readable.from(csvOf(snapshot, table)), createWriteStream(join(dir, `${table}.csv`)))
+    })
+  }
   await withRegistry(
     place,
     async (database) => {
       await using snapshot = await database.snapshot()
-      if (csv)
-        await makeDirWhole(out, async (dir) => {
-          for (const table of tableNames)
-            await pipeline(Readable.from(csvOf(snapshot, table)), createWriteStream(join(dir, `${table}.csv`)))
-        })
-      else await writeWhole(out, withFeeds(exportLines(snapshot)))
+      await explainDisk(out, () => write(snapshot))
     },
     { existing: true },
   )

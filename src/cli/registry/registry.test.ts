@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
@@ -99,6 +99,23 @@ test('what is no registry and what cannot be ingested is refused, and nothing is
   await expect(run(sql, 'DROP TABLE models')).rejects.toThrow('expected a SELECT')
   expect(existsSync(join(dir, 'state'))).toBe(false)
   expect(readFileSync(readme, 'utf8')).toContain('ot-agent')
+})
+
+test('a job that has not begun keeps no other of its directory out', async () => {
+  mkdirSync(join(dir, 'jobs', 'a-new'), { recursive: true })
+  writeFileSync(join(dir, 'jobs', 'a-new', 'config.json'), '{}')
+  await makeJob(join(dir, 'jobs', 'done'), { id: 'one', records: [trialOf({ task: 'a', reward: 1 })] })
+  expect(await run(ingest, join(dir, 'jobs'))).toContain('job done: 1 of 1 trials are new')
+  expect(process.exitCode).toBe(3)
+  process.exitCode = 0
+  await expect(run(ingest, join(dir, 'jobs', 'a-new'))).rejects.toThrow('one that has not begun')
+})
+
+test('an export to a place that cannot be written is refused in two lines', async () => {
+  await run(ingest, await makeJob(join(dir, 'job'), { id: 'one', records: [trialOf({ task: 'a' })] }))
+  writeFileSync(join(dir, 'file'), '')
+  for (const csv of [[], ['--csv']])
+    await expect(run(exportCommand, join(dir, 'file', 'x'), ...csv)).rejects.toMatchObject({ name: 'UserError' })
 })
 
 test('a trained model is registered with its weights and its run', async () => {
