@@ -1,3 +1,4 @@
+import { UserError } from '../core/errors.ts'
 import { loadJobDir } from '../store/job-dir.ts'
 import { compareRuns, type EvalComparison } from './eval/compare-runs.ts'
 import { type PowerPrediction, type PowerRequest, predictPower } from './eval/predict-power.ts'
@@ -32,6 +33,8 @@ async function scoreJobs(jobDirs: readonly string[], options: ScoreOptions): Pro
   const jobs = await Promise.all(jobDirs.map(loadJobDir))
   const names = shortestNames(jobs.map(({ dir }) => dir))
   const reports = await Promise.all(jobs.map((job, i) => scoreJob({ ...job, name: names[i] ?? job.name }, options)))
+  const empty = reports.find(({ runs }) => runs.length === 0)
+  if (empty) throw new UserError(`${empty.dir}: expected a job with trials that have ended, found none`, 'run it first')
   return reports.flatMap(({ runs }) => runs)
 }
 

@@ -210,5 +210,8 @@ test('power comes from given numbers, from a pilot, or from two', async () => {
   expect(found.sources).toMatchObject({ attempts: 'given', tasks: 'pilot pilot', correlation: 'pilot pilot and again' })
   expect(await run(power, 'pilot')).toMatch(/Detectable in 80 % of the cases: a difference of \d+\.\d points\./)
   await expect(run(power, '--rate', '130')).rejects.toThrow('expected a number from 0 to 100')
+  await makeJob('new', [])
+  await expect(run(power, 'new')).rejects.toThrow('expected a job with trials that have ended, found none')
+  await expect(run(compare, 'pilot', 'new')).rejects.toThrow('expected a job with trials that have ended, found none')
   await expect(run(power, 'pilot', 'pilot', 'pilot')).rejects.toThrow('expected at most two pilot jobs, got 3')
 })

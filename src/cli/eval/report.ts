@@ -4,7 +4,7 @@ import { explainDisk } from '../../app/disk-errors.ts'
 import { type EvalReport, evaluate } from '../../app/evaluate.ts'
 import { findJob } from '../../app/jobs/find-job.ts'
 import { writeAtomic } from '../../lib/files.ts'
-import { printJson } from '../output.ts'
+import { note, printJson } from '../output.ts'
 import { maxFailedOption } from './options.ts'
 import { printPage, renderHtml, renderMarkdown } from './page.ts'
 import { reportPage } from './report-page.ts'
@@ -27,6 +27,7 @@ export default () =>
         reports.push(await evaluate(dir, { maxFailedShare: maxFailed }))
       }
       for (const report of reports) await writeReport(report)
+      for (const { job, runs } of reports) if (runs.length === 0) note(`${job}: no trial has ended`)
       if (json) return printJson(reports.length === 1 ? reports[0] : { schema: 'eval-reports/1', reports })
       const runs = reports.flatMap((report) => report.runs)
       printPage(reportPage(reports.map(({ job }) => job).join(', '), runs))

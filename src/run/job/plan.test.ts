@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { makeTrialNamer, type PlannedTrial, withTasks } from './plan.ts'
+import { noTask } from '../../core/job.ts'
+import { defaultAgent, defaultJobConfig } from '../../formats/harbor-job/job-config.ts'
+import { makeTrialNamer, type PlannedTrial, planTrials, withTasks } from './plan.ts'
 
 const key = { jobName: 'j', taskName: 'org/hello-world', digest: 'd', agent: { name: 'oracle' }, attempt: 0 }
 const nameOf = (
@@ -59,4 +61,11 @@ test('trials get their tasks as these were when the trials were planned, or are 
   expect(withTasks([trial], [read()])).toEqual([{ ...trial, task: { ...named, instruction: 'Do it.' } }])
   for (const changed of [{ name: 'two' }, { digests: { ...digests, content: 'other' } }, { dir: '/tasks/two' }])
     expect(() => withTasks([trial], [read(changed)])).toThrow('/tasks/one: expected the task as it was a moment ago')
+})
+
+test('more trials than can be planned are refused', () => {
+  const config = defaultJobConfig({ agents: [defaultAgent()], nAttempts: 99_999_999_999 })
+  const task = { name: 'a', dir: '/a', digests: { content: 'x', dirhash: 'y' } }
+  const tasks = [{ task, config: { ...noTask, path: '/a' } }]
+  expect(() => planTrials(config, { jobId: 'j', trialsDir: '/jobs' }, tasks)).toThrow('at most 10000000 trials')
 })

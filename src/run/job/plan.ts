@@ -41,6 +41,7 @@ export function planTrials<T extends NamedTask>(
   tasks: readonly JobTask<T>[],
   keys: readonly unknown[] = agentIdentities(config),
 ): PlannedTrial<T>[] {
+  refuseTooMany(tasks.length, config)
   const namer = makeTrialNamer()
   const pairs = tasks.flatMap(({ task, config: taskConfig }) => {
     const { name: taskName, digests } = task
@@ -56,6 +57,18 @@ export function planTrials<T extends NamedTask>(
     }
   }
   return plan
+}
+
+/** All trials of a job are planned in memory. */
+const mostTrials = 10_000_000
+
+function refuseTooMany(tasks: number, { agents, nAttempts }: JobConfig): void {
+  const trials = tasks * agents.length * nAttempts
+  if (trials <= mostTrials) return
+  throw new UserError(
+    `expected a job of at most ${mostTrials} trials, got ${trials}: ${tasks} tasks, ${agents.length} agents, ${nAttempts} attempts`,
+    'ask for fewer attempts with -k, or run several jobs',
+  )
 }
 
 /** The same trials with their tasks read; refused where one is not as it was when they were planned. */
