@@ -35,6 +35,12 @@ test('a directory without launches lists none, and has none to ask about', async
   await expect(cancelLaunch({ experimentsDir, launch: 'x' })).rejects.toThrow('begins with "x"')
 })
 
+test('a cluster without GPUs is refused by name where a training needs them', async () => {
+  const asked = { jobType: 'rl', trainData: ['/data/tasks'], modelPath: '/model', dryRun: true } as const
+  await expect(launch({ ...asked, cluster: 'local' })).rejects.toThrow('cluster local: expected GPUs to train on')
+  await expect(launch({ ...asked, cluster: 'vista', numGpus: 9 })).rejects.toThrow('--num-gpus: expected 1 to 1')
+})
+
 test('--trainer small trains a student of our own on one node, and says what it cannot do', async () => {
   const small = {
     jobType: 'sft',

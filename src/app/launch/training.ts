@@ -257,10 +257,15 @@ function pairsOf(words: readonly string[]): (readonly [string, string])[] {
 
 /** GPUs of each node of a training. */
 export function gpusOf({ cluster }: PlanContext, settings: Settings): number {
+  if (cluster.gpusPerNode === 0)
+    throw new UserError(
+      `cluster ${cluster.name}: expected GPUs to train on, it has none`,
+      'name another with --cluster',
+    )
   const asked = settings.number('num_gpus') ?? cluster.gpusPerNode
   if (asked >= 1 && asked <= cluster.gpusPerNode) return asked
   throw new UserError(
     `--num-gpus: expected 1 to ${cluster.gpusPerNode} on ${cluster.name}, got ${asked}`,
-    'name a cluster with GPUs',
+    'GPUs of each node; --num-nodes asks for more nodes',
   )
 }

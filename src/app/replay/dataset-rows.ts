@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { UserError } from '../../core/errors.ts'
+import { messageOf, UserError } from '../../core/errors.ts'
 import { inputFiles } from '../../formats/input-files.ts'
 import { SqlDatabase, sqlName, sqlText } from '../../lib/duckdb.ts'
 import { kindAt, readTextIfExists } from '../../lib/files.ts'
@@ -81,10 +81,8 @@ async function explained<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw new UserError(
-      `${file}: expected rows of traces, got ${error instanceof Error ? error.message.slice(0, 200) : ''}`,
-      hint,
-    )
+    const [reason = ''] = messageOf(error).split('\n')
+    throw new UserError(`${file}: expected rows of traces, got ${reason.slice(0, 200)}`, hint)
   }
 }
 

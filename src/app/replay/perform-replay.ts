@@ -58,6 +58,11 @@ async function replayIn(workDir: string, ask: ReplayAsk): Promise<readonly Repla
   const { trials, signal } = ask
   const taskOf = await findTasksOf(trials, { ...ask, workDir })
   const rows = new Map<FoundTrial, readonly ReplayedRow[]>()
+  let known = 0
+  const keep = (found: FoundTrial, own: readonly ReplayedRow[]) => {
+    rows.set(found, own)
+    known += own.length
+  }
   const groups = new Map<
     string,
     { readonly environment: EnvironmentConfig; readonly trials: [FoundTrial, TrialToReplay][] }
@@ -67,7 +72,7 @@ async function replayIn(workDir: string, ask: ReplayAsk): Promise<readonly Repla
     const environment = ask.environment ?? found.settings.environment
     const prepared = await prepare(found, { nth, workDir, taskOf }, ask)
     if (typeof prepared === 'string') {
-      rows.set(
+      keep(
         found,
         found.rows.map((row) => replayed(found, row.id, cannot(row.cannot ?? prepared))),
       )
@@ -78,7 +83,7 @@ async function replayIn(workDir: string, ask: ReplayAsk): Promise<readonly Repla
     group.trials.push([found, { ...prepared, config: { ...prepared.config, environment } }])
     groups.set(key, group)
   }
-  const done = () => ask.onRow?.([...rows.values()].flat().length)
+  const done = () => ask.onRow?.(known)
   done()
   for (const [index, group] of [...groups.values()].entries()) {
     const provider = await providerOf(group.environment)
@@ -92,7 +97,7 @@ async function replayIn(workDir: string, ask: ReplayAsk): Promise<readonly Repla
     }
     await replayTrials([...byTrial.keys()], request, (ended) => {
       const found = byTrial.get(ended.trial)
-      if (found) rows.set(found, rowsOf(found, ended))
+      if (found) keep(found, rowsOf(found, ended))
       done()
     })
   }
