@@ -3,6 +3,12 @@ import { BoundaryError } from './errors.ts'
 /** Named numbers a verifier gave. */
 export type Rewards = Readonly<Record<string, number>>
 
+/** The reward people mean when they speak of one: `reward`, else the first. */
+export function mainReward(rewards: Rewards): number {
+  if (Object.hasOwn(rewards, 'reward')) return rewards.reward ?? 0
+  return Object.values(rewards)[0] ?? 0
+}
+
 /** Which file wins when both exist: Harbor up to 0.6 reads `reward.txt` first, newer ones `reward.json`. */
 export type RewardPrecedence = 'txt' | 'json'
 

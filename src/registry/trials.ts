@@ -1,5 +1,5 @@
+import { mainReward } from '../core/rewards.ts'
 import { type Span, type TrialRecord, usageOf } from '../core/trial.ts'
-import { rewardOf } from '../formats/traces/trial-facts.ts'
 import { utcNow } from '../lib/time.ts'
 import type { Queries } from './database.ts'
 import type { Value } from './sql.ts'
@@ -94,7 +94,7 @@ function trialRow({ jobId, record }: TrialOfRun, now: string): Value[] {
     checksumOf(record),
     record.attempt,
     end.kind,
-    rewardOf(record),
+    rewards === null ? null : mainReward(rewards),
     rewards === null ? null : JSON.stringify(rewards),
     end.kind === 'scored' ? (end.exit.kind === 'limit' ? end.exit.limit : end.exit.kind) : null,
     failure?.boundary ?? null,

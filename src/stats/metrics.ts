@@ -3,7 +3,7 @@ import { UserError } from '../core/errors.ts'
 import type { MetricConfig } from '../core/job.ts'
 import type { Denominators } from '../core/job-stats.ts'
 import { hadNoValidReply } from '../core/model-replies.ts'
-import type { Rewards } from '../core/rewards.ts'
+import { mainReward, type Rewards } from '../core/rewards.ts'
 import type { TrialRecord } from '../core/trial.ts'
 
 /** Sums up the rewards of trials so that any metric is known after each of them. */
@@ -133,10 +133,4 @@ export function makeEndTally(): EndTally {
       }
     },
   }
-}
-
-/** The reward people mean when they speak of one: `reward`, else the first. */
-export function mainReward(rewards: Rewards): number {
-  if (Object.hasOwn(rewards, 'reward')) return rewards.reward ?? 0
-  return Object.values(rewards)[0] ?? 0
 }

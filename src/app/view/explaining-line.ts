@@ -1,5 +1,5 @@
+import { mainReward } from '../../core/rewards.ts'
 import type { TrialRecord } from '../../core/trial.ts'
-import { mainReward } from '../../stats/metrics.ts'
 
 /** What lines say that tell of something that went wrong. */
 const trouble =

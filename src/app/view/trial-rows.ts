@@ -1,7 +1,7 @@
 import type { AgentExit } from '../../core/agent.ts'
+import { mainReward } from '../../core/rewards.ts'
 import { phases, type TrialRecord } from '../../core/trial.ts'
 import type { ViewOutcome, ViewTrialRow } from '../../core/view.ts'
-import { mainReward } from '../../stats/metrics.ts'
 import { secondsBetween, trialMeasures } from '../../stats/trial-measures.ts'
 
 /** A finished trial in a list. `intern` gives one copy of texts that many trials share. */

@@ -1,8 +1,8 @@
 import type { AgentExit } from '../../core/agent.ts'
 import { hadNoValidReply } from '../../core/model-replies.ts'
+import { mainReward } from '../../core/rewards.ts'
 import { type Phase, phases, type TrialRecord } from '../../core/trial.ts'
 import type { ViewTest } from '../../core/view.ts'
-import { mainReward } from '../../stats/metrics.ts'
 
 /** Why a trial ended as it did, in one sentence. Parts of it may be hostile. */
 export function whyEnded(record: TrialRecord, tests: readonly ViewTest[] = []): string {

@@ -4,6 +4,7 @@ import { beforeEach, expect, test, vi } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { catchPrinted } from '../../../test/printed.ts'
 import { makeJob, trialOf } from '../../../test/registry/jobs.ts'
+import { evaluate } from '../../app/evaluate.ts'
 import { type MakeCommand, runCommand } from '../../app/flags/command.ts'
 import edit from './edit.ts'
 import exportCommand from './export.ts'
@@ -99,6 +100,17 @@ test('what is no registry and what cannot be ingested is refused, and nothing is
   await expect(run(sql, 'DROP TABLE models')).rejects.toThrow('expected a SELECT')
   expect(existsSync(join(dir, 'state'))).toBe(false)
   expect(readFileSync(readme, 'utf8')).toContain('ot-agent')
+})
+
+test('of several rewards the first counts, as in eval report, where none is called reward', async () => {
+  const several = (task: string, tests: number) => {
+    const record = trialOf({ task, reward: 1 })
+    return { ...record, end: { ...record.end, rewards: { tests, style: 0.5 } } } as typeof record
+  }
+  const job = await makeJob(join(dir, 'job'), { id: 'one', records: [several('a', 1), several('b', 0)] })
+  expect(await run(ingest, job)).toContain('org/student on bench: 50.0 %')
+  const { runs } = await evaluate(job)
+  expect(runs.map(({ accuracy }) => accuracy?.mean)).toEqual([0.5])
 })
 
 test('a job that has not begun keeps no other of its directory out', async () => {
