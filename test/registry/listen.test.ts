@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Evaluate, type ListenEvent, type ListenRequest, listen } from '../../src/app/registry/listen.ts'
 import { findLeaders } from '../../src/app/registry/query.ts'
+import { UserError } from '../../src/core/errors.ts'
 import { registerModel, registerTrainedModel } from '../../src/registry/entities.ts'
 import { countLeases, queueModels, renewLease, takeLease } from '../../src/registry/leases.ts'
 import { openRegistry } from '../../src/registry/open.ts'
@@ -60,6 +61,23 @@ onBothDatabases('listeners', (kit: Kit) => {
     const again: string[] = []
     await collect({ registry, benchmark: 'bench', evaluate: evaluate(again) })
     expect(again).toEqual([])
+  })
+
+  test('what is only missing now is tried again, and what the user gave wrong is not', async () => {
+    for (const [exitCode, tries] of [
+      [3, 2],
+      [2, 1],
+    ] as const) {
+      const registry = await kit.fresh()
+      await trained(registry, ['org/one'])
+      let tried = 0
+      const evaluate = async () => {
+        tried++
+        throw new UserError('the smoke trial failed at the model', 'look at its job', exitCode)
+      }
+      const { counts } = await collect({ registry, benchmark: 'bench', evaluate, maxAttempts: 2 })
+      expect([tried, counts]).toEqual([tries, { failed: 1 }])
+    }
   })
 
   test('a failure is tried again within its budget, and its reason is kept', async () => {

@@ -171,8 +171,9 @@ class Listener {
       return
     }
     const { model, attempt } = lease
-    // What the user gave is wrong for every attempt.
-    const last = attempt >= this.#terms.maxAttempts || error instanceof UserError
+    // What the user gave is wrong for every attempt; what is only missing now may be there for the next one.
+    const isWrong = error instanceof UserError && error.exitCode === 2
+    const last = attempt >= this.#terms.maxAttempts || isWrong
     const retrySec = last ? null : (this.request.backoffSec ?? 60) * 2 ** (attempt - 1)
     const reason = messageOf(error)
     const kept = await endLease(this.database, lease, { kind: 'failed', reason, retrySec })
