@@ -137,7 +137,8 @@ export type Health =
   /** `models`: what the server says it serves, where it says so. `down`: of several, what is wrong with those that do not answer. */
   | { readonly healthy: true; readonly models?: readonly string[]; readonly down?: string }
   /** `code`: what a call would fail with, for example `AuthenticationError`. */
-  | { readonly healthy: false; readonly reason: string; readonly code?: string }
+  /** `retryable`: it may answer later. */
+  | { readonly healthy: false; readonly reason: string; readonly code?: string; readonly retryable?: boolean }
 
 /** What serves a model, or reaches a served one. */
 export interface Engine {

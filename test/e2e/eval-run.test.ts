@@ -163,7 +163,7 @@ withSandboxes('eval run', () => {
           '--engine-kwarg',
           'healthcheck_max_attempts=1',
         ],
-        2,
+        3,
         /model x: /,
       ],
       [['-p', 'tasks', '-m', 'other', '--api-base', `${server}/v1`], 2, /other/],

@@ -33,7 +33,10 @@ async function checkAgent(
     return [{ name: 'model', says: `agent ${agent.name ?? agent.importPath} is not given a served model` }]
   const engine = await makeEngine(found.name, { ...use.pace, ...found.options, ...use.address })
   const health = await engine.health(signal)
-  if (!health.healthy) throw unhealthy(found.model, health)
+  if (!health.healthy) {
+    const hint = 'check -m and --api-base, and that the server runs'
+    throw new UserError(`model ${found.model}: ${health.reason}`, hint, health.retryable ? 3 : 2)
+  }
   const listed = health.models ?? []
   const { contextTokens } = engine.client(found.model).facts
   if (minContextTokens !== undefined && contextTokens !== null && contextTokens < minContextTokens)
@@ -49,11 +52,4 @@ async function checkAgent(
     },
     { name: 'context', says: contextTokens === null ? 'of unknown length' : `${contextTokens} tokens` },
   ]
-}
-
-/** A server may answer later; a key that it refuses stays refused. */
-function unhealthy(model: string, { reason, code = '' }: { readonly reason: string; readonly code?: string }) {
-  const isRefused = ['AuthenticationError', 'PermissionDeniedError'].includes(code)
-  const hint = 'check -m and --api-base, and that the server runs'
-  return new UserError(`model ${model}: ${reason}`, hint, isRefused ? 2 : 3)
 }

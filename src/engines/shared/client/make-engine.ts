@@ -60,7 +60,8 @@ function healthOf(checks: readonly Checked[]): Health {
   const down = checks.filter((checked) => checked.kind === 'unhealthy')
   const [served] = checks.filter((checked) => checked.kind === 'healthy').map((checked) => checked.served)
   const reason = down.map((checked) => checked.reason).join('; ')
-  if (served === undefined) return { healthy: false, reason, ...(down[0] && { code: down[0].code }) }
+  const retryable = down.some((checked) => checked.retryable)
+  if (served === undefined) return { healthy: false, reason, retryable, ...(down[0] && { code: down[0].code }) }
   return { healthy: true, models: served.map(({ id }) => id), ...(down.length > 0 && { down: reason }) }
 }
 
