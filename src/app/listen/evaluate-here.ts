@@ -1,4 +1,5 @@
 import { readEngineFile } from '../../formats/engine-yaml.ts'
+import { findBenchmark, loadBenchmarks } from '../../formats/known-benchmarks.ts'
 import { requestedModel, type TasksRequest } from '../job/tasks-request.ts'
 import { evaluationJob } from '../registry/evaluate-by-command.ts'
 import type { Evaluate } from '../registry/listen.ts'
@@ -19,11 +20,11 @@ export function evaluateHere({ request, serverFile, jobsDir, notify }: HereReque
   return async ({ model, benchmark, signal }) => {
     await using server = serverFile === undefined ? null : await serveModel(serverFile, model, { notify, signal })
     const named = requestedModel(request)
+    const [name = benchmark] = benchmark.split('@')
     const run = runEvaluation(
       {
         ...request,
-        // Tasks that were named by their folder need no entry in the list of benchmarks.
-        ...(request.tasks === undefined && request.jobFile === undefined && { benchmark: benchmark.split('@')[0] }),
+        ...((await needsBenchmark(request, name)) && { benchmark: name }),
         model: { ...named, names: [model], ...(server && { apiBase: server.apiBase }) },
         jobsDir,
         jobName: await evaluationJob(jobsDir, { benchmark, model }),
@@ -38,6 +39,12 @@ export function evaluateHere({ request, serverFile, jobsDir, notify }: HereReque
     signal.throwIfAborted()
     return { jobDir }
   }
+}
+
+/** Tasks that were named by their folder, or as a dataset, need no entry in the list of benchmarks. */
+async function needsBenchmark({ tasks, jobFile, dataset }: TasksRequest, name: string): Promise<boolean> {
+  if (tasks !== undefined || jobFile !== undefined) return false
+  return dataset === undefined || findBenchmark(await loadBenchmarks(), name) !== undefined
 }
 
 /** Starts the server of an engine file with the weights of a model. */
