@@ -58,11 +58,17 @@ export const commands: Group = {
   },
   sandboxes: {
     summary: 'List the kinds of sandbox and their options',
-    group: { show: { summary: 'List them, or show the options of one', load: () => import('./sandboxes/show.ts') } },
+    group: {
+      list: { summary: 'List the kinds of sandbox', load: () => import('./sandboxes/list.ts') },
+      show: { summary: 'Show the options of one', load: () => import('./sandboxes/show.ts') },
+    },
   },
   engines: {
     summary: 'List the engines that reach models, and their options',
-    group: { show: { summary: 'List them, or show the options of one', load: () => import('./engines/show.ts') } },
+    group: {
+      list: { summary: 'List the engines that reach models', load: () => import('./engines/list.ts') },
+      show: { summary: 'Show the options of one', load: () => import('./engines/show.ts') },
+    },
   },
   generate: { summary: 'Make tasks, and traces, from any source', load: () => import('./generate.ts') },
   traces: {
