@@ -123,7 +123,7 @@ done
 python3 - $mine/forged.py <<'python'
 import glob, py_compile, re, sys, zipfile
 for lib in glob.glob("/usr/lib/python3.*") + glob.glob("/usr/local/lib/python3.*"):
-    number = re.sub(r"\D", "", lib.rsplit("/", 1)[1])
+    number = re.sub(r"[^0-9]", "", lib.rsplit("/", 1)[1])
     with zipfile.ZipFile(re.sub(r"/[^/]*$", "/python%s.zip" % number, lib), "w") as archive:
         archive.write(sys.argv[1], "inspect.py")
     for name in "glob", "textwrap":
