@@ -2,11 +2,11 @@ import type { ModelClient, ModelReply } from './model.ts'
 import type { Sandbox, ToolDir } from './sandbox.ts'
 import type { McpServer, Task, User } from './task.ts'
 
-/** How an agent stopped by itself or was stopped. None of these is an error. */
+/** How an agent ended, by itself or by a limit. None of these is an error. */
 export type AgentExit =
   | { readonly kind: 'finished' }
   | { readonly kind: 'limit'; readonly limit: 'time' | 'turns' | 'context' | 'cost' | 'storage' }
-  /** The agent's own program ended badly; its work is still verified, as Harbor does. */
+  /** The agent's own program exited with an error; its work is still verified, as in Harbor. */
   | { readonly kind: 'exited'; readonly exitCode: number }
 
 export interface Usage {
@@ -17,26 +17,33 @@ export interface Usage {
   readonly costUsd: number | null
 }
 
-/** What an agent can say about a reply: it could not read it, or the conversation was replaced by a shorter one after it. */
+/**
+ * What an agent can note about a reply: it could not parse it, or a shorter conversation replaced this one after it.
+ */
 export const replyMarks = ['unparsed', 'before-handoff'] as const
 export type ReplyMark = (typeof replyMarks)[number]
 
-/** A call that never reached a model: by which API it came, and why it was refused. */
+/** A call that was refused before it reached a model: the API it came through, and why it was refused. */
 export interface RefusedCall {
   readonly dialect: string
   readonly code: string
   readonly message: string
 }
 
-/** What an agent says about its run while it runs; the last word on each key counts. */
+/** What an agent reports while it runs; for each key, the last value wins. */
 export interface Recorder {
   usage(usage: Partial<Usage>): void
   metadata(values: Readonly<Record<string, unknown>>): void
   /** One line in the trial's log. */
   log(line: string): void
-  /** Marks a reply for those who choose what to train on. Does nothing when the reply did not come from `AgentAt.client`. */
+  /**
+   * Marks a reply for later selection of training data. Does nothing if the reply did not come from `AgentAt.client`.
+   */
   mark(reply: Pick<ModelReply, 'call'>, mark: ReplyMark): void
-  /** Notes a call that was refused before it reached a model. The first hundred are written one by one, the rest are counted. */
+  /**
+   * Records a call that was refused before it reached a model. The first hundred are written out, the rest only
+   * counted.
+   */
   refused(call: RefusedCall): void
 }
 
@@ -56,13 +63,13 @@ export interface AgentAt {
   readonly env: Readonly<Record<string, string>>
   readonly mcpServers: readonly McpServer[]
   readonly signal: AbortSignal
-  /** When the run will be stopped; null when nothing stops it. */
+  /** When the run will be stopped; null without a time limit. */
   readonly deadline: Date | null
   /** A host directory that becomes the trial's `agent/`. */
   readonly logsDir: string
-  /** Takes the trial's secrets out of a text that is going to be written. */
+  /** Masks the trial's secrets in a text that is about to be written. */
   readonly mask: (text: string) => string
-  /** What `mask` takes out, for a text that is written in pieces: a secret may be cut between two of them. */
+  /** The secrets that `mask` removes, for text written in pieces: a secret may be split across two of them. */
   readonly secrets: readonly string[]
   readonly record: Recorder
 }
@@ -73,17 +80,20 @@ export interface Agent {
   readonly version: string
   /** It cannot work without `AgentAt.client`. */
   readonly needsModel?: boolean
-  /** False: even with the same replies its requests differ from run to run, so that an interrupted trial always starts over. Default: true. */
+  /**
+   * False: its requests differ from run to run even with the same replies, so an interrupted trial always starts over.
+   * Default: true.
+   */
   readonly repeats?: boolean
-  /** Digests of what it was made from beside its options, by what it is: with others it is another experiment. */
+  /** Digests of what it was made from besides its options, by name; other digests make it another experiment. */
   readonly digests?: Readonly<Record<string, string>>
   /** Throws UserError when this machine lacks what the agent needs for a task; called before anything starts, touches nothing. */
   check?(task: Task): void
   /** Throws UserError when its model cannot work on a task, for example because its context is too small; called before anything starts. */
   checkModel?(client: ModelClient, task: Task): void
-  /** Finds or installs, before its sandbox is there, what every sandbox of its trials shares; it is seen inside, not written to. */
+  /** Finds or installs what all sandboxes of its trials share, before they exist. Sandboxes see it read-only. */
   toolDirs?(at: Pick<AgentAt, 'signal' | 'record'>): Promise<readonly ToolDir[]>
-  /** Makes the sandbox ready; runs before the clock of the task starts. */
+  /** Makes the sandbox ready; runs before the task's clock starts. */
   prepare?(at: AgentAt): Promise<void>
   solve(at: AgentAt): Promise<AgentExit>
 }

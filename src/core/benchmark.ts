@@ -1,4 +1,4 @@
-/** Where the tasks of a benchmark can be had, or their texts. */
+/** Where to get the tasks of a benchmark, or their texts. */
 export type BenchmarkSource =
   /** A dataset of the Hugging Face Hub: tasks as folders or packed, or rows. */
   | ({ readonly kind: 'hub'; readonly name: string } & Where & Columns)
@@ -14,30 +14,29 @@ interface Where {
   readonly revision?: string | undefined
   readonly config?: string | undefined
   readonly split?: string | undefined
-  /** Only files of these patterns. */
+  /** Only files that match these patterns. */
   readonly files?: readonly string[] | undefined
 }
 
-/** Columns of rows that hold the name and the text of a task; absent: usual names are looked for. */
+/** The columns of rows that hold a task's name and text; if absent, the usual names are tried. */
 export interface Columns {
   readonly id?: string | undefined
   readonly text?: string | undefined
 }
 
-/** Facts about a benchmark. No code branches on its name: what is different about one is a field here. */
+/** Facts about a benchmark. No code branches on its name: whatever differs about one is a field here. */
 export interface Benchmark {
   readonly name: string
   readonly title: string
   readonly summary: string
   /** Other names it is known by. */
   readonly aliases: readonly string[]
-  /** How many tasks it has. */
   readonly tasks: number
-  /** The benchmark that these tasks are a part of, and their names in it. */
+  /** The benchmark these tasks are a subset of, and their names in it. */
   readonly partOf?: { readonly benchmark: string; readonly names: readonly string[] } | undefined
-  /** Where tasks that can be run come from, the best first. */
+  /** Where to get runnable tasks, best first. */
   readonly sources: readonly BenchmarkSource[]
-  /** Where only the texts of its tasks are, for a pack. */
+  /** Where to get only the texts of its tasks, for a pack. */
   readonly texts: readonly BenchmarkSource[]
   /** How it is usually run. */
   readonly run: {
@@ -46,13 +45,13 @@ export interface Benchmark {
     readonly attempts: number
     readonly concurrency?: number | undefined
     readonly timeoutMultiplier: number
-    /** What tasks need beside a sandbox: `internet`, `judge`, `images`. */
+    /** What tasks need besides a sandbox: `internet`, `judge`, `images`. */
     readonly needs: readonly string[]
   }
   readonly decontamination: {
-    /** Words in a row that make a text one of the benchmark's. */
+    /** This many consecutive words in common mark a text as the benchmark's. */
     readonly words: number
-    /** The benchmark whose pack holds these tasks as well. */
+    /** The benchmark whose pack also covers these tasks. */
     readonly coveredBy?: string | undefined
     /** Why no pack is shipped. */
     readonly unavailable?: string | undefined

@@ -7,7 +7,7 @@ export interface BudgetLimits {
   readonly wallSec: number | null
 }
 
-/** What was spent so far. `costUsd` counts what has a known price. */
+/** What has been spent so far. `costUsd` covers only calls with a known price. */
 export interface Spent {
   readonly costUsd: number
   readonly tokens: number
@@ -22,30 +22,30 @@ export interface TokenUsage {
   readonly cacheTokens: number
   /** Includes reasoning. */
   readonly outputTokens: number
-  /** Of the input, what was written to the cache, where that has a price of its own. */
+  /** Input tokens written to the cache, where that has its own price. */
   readonly cacheWriteTokens?: number
-  /** True when the server counted nothing, so that these are guesses. */
+  /** True when the server reported no counts, so these are estimates. */
   readonly estimated?: boolean
 }
 
 /** What one call of a model used, however it ended. */
 export interface Charge {
   readonly model: string
-  /** Null when the call came to no answer. */
+  /** Null when the call got no answer. */
   readonly usage: TokenUsage | null
   readonly costUsd: number | null
   /** How many requests were sent for it. */
   readonly requests: number
 }
 
-/** Who else than an agent asks on behalf of a trial. */
+/** Who besides an agent may call a model for a trial. */
 export type Asker = 'judge'
 
 /** Who pays for calls: a trial's view of its job's budget and ledger. */
 export interface Account {
   /** True when money is limited, so that a model without prices must not be called. */
   readonly needsPrices: boolean
-  /** Counts one request that is about to be sent, or names the budget that is spent: then nothing may be sent. */
+  /** Counts a request that is about to be sent, or names the exhausted budget: then nothing may be sent. */
   admit(): string | null
   charge(charge: Charge): void
 }

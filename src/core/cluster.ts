@@ -1,18 +1,21 @@
-/** How a cluster wants to be asked for GPUs. `none`: a node comes with all it has. */
+/** How a cluster wants GPUs to be requested. `none`: a node comes with all its GPUs. */
 export type GpuRequest = 'gres' | 'gpus-per-node' | 'none'
 
-/** Facts about a machine room. No code branches on its name: what is different about a cluster is a field here. */
+/** Facts about a cluster. No code branches on its name: whatever differs about one is a field here. */
 export interface Cluster {
   readonly name: string
   readonly summary: string
-  /** `slurm`; `skypilot`: clouds and Kubernetes; `local`: no scheduler, scripts are run one after the other on this machine; or the module of a user's scheduler. */
+  /**
+   * `slurm`; `skypilot`: clouds and Kubernetes; `local`: no scheduler, scripts run one after another on this machine;
+   * or the module of a user's scheduler.
+   */
   readonly scheduler: string
   /** Patterns of the full host names of its login nodes. */
   readonly hosts: readonly string[]
   /** Variables that are set to these values on its login nodes only. */
   readonly hostVariables: Readonly<Record<string, string>>
   readonly account?: string | undefined
-  /** Jobs without an account are refused there, so a launch has to name one. */
+  /** The cluster refuses jobs without an account, so a launch has to name one. */
   readonly accountRequired?: boolean | undefined
   readonly partition?: string | undefined
   readonly qos?: string | undefined
@@ -23,14 +26,14 @@ export interface Cluster {
   readonly gpuRequest: GpuRequest
   readonly cpusPerNode: number
   readonly memoryPerNodeGb?: number | undefined
-  /** Nodes are given whole: asking for a part of the memory or the processors is refused there. */
+  /** The cluster allocates whole nodes and refuses requests for part of a node's memory or processors. */
   readonly wholeNodes: boolean
   readonly internetOnComputeNodes: boolean
-  /** How compute nodes without internet reach what they must, as variables of the job. */
+  /** Job variables that let compute nodes without internet reach what they need. */
   readonly proxy: Readonly<Record<string, string>>
-  /** A machine with internet that compute nodes without it reach by SSH. */
+  /** A machine with internet that compute nodes without it reach over SSH. */
   readonly sshTunnel?: SshTunnel | undefined
-  /** Limits of Ray where it runs over several nodes. */
+  /** Limits for Ray when it runs across several nodes. */
   readonly ray?: RayLimits | undefined
   /** Lines such as `module load cuda/12.8`, in order. */
   readonly modules: readonly string[]
@@ -38,23 +41,25 @@ export interface Cluster {
   readonly excludeNodes: readonly string[]
   readonly timeLimit: string
   readonly maxTimeLimit?: string | undefined
-  /** May hold variables of the job, `$SCRATCH/models`. */
+  /** May contain job variables, as in `$SCRATCH/models`. */
   readonly directories: ClusterDirectories
-  /** Where a job that only needs processors goes, when that is not the partition above. */
+  /** Where CPU-only jobs go, if not to the partition above. */
   readonly cpuJobs?: Pick<Cluster, 'partition' | 'qos' | 'account'> | undefined
-  /** Where a job that needs the internet goes, when compute nodes have none. */
+  /** Where jobs that need the internet go, if compute nodes have none. */
   readonly internetJobs?: Pick<Cluster, 'partition' | 'qos' | 'account'> | undefined
-  /** More `#SBATCH` lines every job there needs, without the `#SBATCH`. */
+  /** Extra `#SBATCH` directives for every job, without the `#SBATCH`. */
   readonly extraDirectives: readonly string[]
-  /** What SkyPilot is asked for beside what the job needs, in its own words. */
+  /** What to request from SkyPilot besides what the job needs, in SkyPilot's own terms. */
   readonly sky?: SkySettings | undefined
   /** Set in every job. */
   readonly environment: Readonly<Record<string, string>>
-  /** Shell lines that make the Python of training and serving jobs ready. */
+  /** Shell lines that set up the Python of training and serving jobs. */
   readonly activate: readonly string[]
 }
 
-/** How a job gets out: to a proxy that the other machine reaches, or with that machine as the proxy. */
+/**
+ * How a job reaches the internet: through a proxy that the other machine can reach, or with that machine as the proxy.
+ */
 export interface SshTunnel {
   /** `login01`, or `me@login01`. */
   readonly host: string
@@ -65,7 +70,7 @@ export interface SshTunnel {
   readonly forward?: string | undefined
 }
 
-/** What Ray may take of a node. */
+/** What Ray may use on a node. */
 export interface RayLimits {
   /** On each node; Ray keeps sockets there, whose paths must be short. */
   readonly tempDir?: string | undefined
@@ -73,7 +78,10 @@ export interface RayLimits {
   readonly memoryGb?: number | undefined
 }
 
-/** Parts of a SkyPilot task. The directory of experiments has to be a mount or a volume that this machine sees at the same path. */
+/**
+ * Parts of a SkyPilot task. The experiments directory has to be a mount or volume that this machine sees at the same
+ * path.
+ */
 export interface SkySettings {
   readonly resources?: Readonly<Record<string, unknown>> | undefined
   readonly fileMounts?: Readonly<Record<string, unknown>> | undefined

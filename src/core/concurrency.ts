@@ -1,21 +1,21 @@
-/** How the number of trials at once follows what the model's server can take. */
+/** How the number of concurrent trials adapts to what the model's server can handle. */
 export interface AdaptiveConcurrency {
   readonly minLimit: number
   readonly maxLimit: number
-  /** Where the servers show their load; none: only how long replies take is looked at. */
+  /** Where the servers report their load; if empty, only reply latency is used. */
   readonly metricsUrls: readonly string[]
   readonly metricsTimeoutSec: number
   readonly pollIntervalSec: number
-  /** How many of the last looks at the queue count. */
+  /** How many of the latest queue readings are considered. */
   readonly windowSize: number
-  /** More waiting requests than this, 95 % of the window, drop the limit at once; null: never. */
+  /** When the 95th percentile of waiting requests in the window exceeds this, the limit drops at once; null: never. */
   readonly queueP95DropThreshold: number | null
-  /** How much slower than usual replies may be before the limit goes down. */
+  /** How much slower than usual replies may get before the limit goes down. */
   readonly tolerance: number
-  /** How far each step goes towards where it should: 1 is all the way. */
+  /** How far each step moves toward the target: 1 moves all the way. */
   readonly smoothing: number
-  /** How many trials more are tried at each step; null: the root of the limit. */
+  /** How many extra trials each step tries; null: the square root of the limit. */
   readonly queueSize: number | null
-  /** Over how many looks a tenth of what "usual" means is forgotten. */
+  /** The number of readings over which a tenth of the "usual" latency is forgotten. */
   readonly longWindow: number
 }

@@ -1,9 +1,9 @@
 import { UserError } from './errors.ts'
 
-/** One variable of the host that templates ask for. */
+/** One host variable that templates refer to. */
 export interface HostVar {
   readonly name: string
-  /** What is used when the host has no such variable; null when it must have it. */
+  /** Used when the host has no such variable; null when the variable is required. */
   readonly fallback: string | null
 }
 
@@ -24,7 +24,7 @@ export function resolveEnv(env: Env, hostEnv: HostEnv): Record<string, string> {
   return Object.fromEntries(resolved)
 }
 
-/** The host variables that these maps ask for, by name, each once; one use without a default makes it required. */
+/** The host variables that these maps refer to, each listed once; a single use without a default makes one required. */
 export function requiredHostVars(envs: Iterable<Env>): HostVar[] {
   const vars = new Map<string, HostVar>()
   for (const env of envs) {
@@ -36,7 +36,7 @@ export function requiredHostVars(envs: Iterable<Env>): HostVar[] {
   return [...vars.values()]
 }
 
-/** What a value asks of the host, or null when it is a literal. */
+/** The host variable that a value refers to, or null for a literal. */
 export function parseTemplate(value: string): HostVar | null {
   const match = /^\$\{([^}:]+)(?::-(.*))?\}$/.exec(value)
   return match?.[1] === undefined ? null : { name: match[1], fallback: match[2] ?? null }

@@ -8,7 +8,7 @@ export class UserError extends Error {
   constructor(
     message: string,
     readonly hint: string,
-    /** 3: nothing is wrong with what was asked; something is missing that can be provided. */
+    /** 3: the request itself is fine; something is missing that the user can provide. */
     readonly exitCode: 2 | 3 = 2,
   ) {
     super(message)

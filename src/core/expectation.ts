@@ -1,20 +1,20 @@
 /** What a stage would do and cost, estimated before it runs. Null: unknown. */
 export interface Expectation {
-  /** Rows it would give. */
+  /** Rows it would produce. */
   readonly rows: number | null
   readonly rollouts?: number | null
   readonly modelCalls?: number | null
   readonly tokens?: number | null
   readonly costUsd?: number | null
   readonly hours?: number | null
-  /** What the numbers rest on. */
+  /** What the numbers are based on. */
   readonly assumes?: readonly string[]
 }
 
-/** A run on stand-ins: what reaches outside uses what comes with it instead, and says so. */
+/** A run on stand-ins: what would reach outside uses a bundled substitute instead, and reports it. */
 export interface Rehearsal {
-  /** What took the place of the real thing. */
+  /** Reports what took the place of the real thing. */
   substituted(what: string): void
-  /** What this run could not try. */
+  /** Reports what this run could not try. */
   notExercised(what: string): void
 }

@@ -4,7 +4,7 @@ import type { Boundary } from './errors.ts'
 export interface EvalStats {
   /** Trials with rewards. */
   readonly trials: number
-  /** Trials with an exception; one that has rewards too counts in both. */
+  /** Trials with an exception; a trial that also has rewards counts in both. */
   readonly errors: number
   /** One entry per metric: its name or the names of the rewards, and the value. A missing reward counts as 0. */
   readonly metrics: readonly ReadonlyMap<string, number>[]
@@ -42,19 +42,19 @@ export interface JobResult {
   readonly stats: JobStats
 }
 
-/** What became of every trial, so that an infrastructure failure is seen and never passes for a reward of 0. */
+/** What became of every trial: infrastructure failures stay visible and never pass for a reward of 0. */
 export interface Denominators {
   readonly trials: number
   readonly scored: number
   /** Scored trials without rewards, because verification was switched off. */
   readonly unverified: number
-  /** Scored trials whose agent never received a valid reply: it did not try the task and fail. */
+  /** Scored trials whose agent never received a valid reply, so it never attempted the task. */
   readonly noValidReply: number
   readonly failed: number
   readonly failedByBoundary: Readonly<Partial<Record<Boundary, number>>>
   readonly cancelled: number
   /** Mean reward of the trials that have one; null when none has. */
   readonly meanOverScored: number | null
-  /** Mean over all trials, those without a reward counted as 0; null when there is none. */
+  /** Mean over all trials, counting those without a reward as 0; null when there are none. */
   readonly meanOverAll: number | null
 }

@@ -1,7 +1,7 @@
 import type { RewardPrecedence } from './rewards.ts'
 import type { Artifact } from './task.ts'
 
-/** Stretch factors for deadlines; a phase's own factor wins over the general one. */
+/** Multipliers for deadlines; a phase's own factor overrides the general one. */
 export interface TimeoutMultipliers {
   readonly all: number
   readonly agent: number | null
@@ -44,7 +44,10 @@ export interface VerifierConfig {
   readonly disable: boolean
   /** Not a Harbor key: set by `--reward-precedence`. */
   readonly rewardPrecedence: RewardPrecedence
-  /** Nor is this: agents may change system files in every task, and tests run on what they left. Absent unless asked for. */
+  /**
+   * Not a Harbor key either: agents may change system files in every task, and tests run on the result. Absent unless
+   * requested.
+   */
   readonly agentMayModifySystem?: true
 }
 
@@ -70,7 +73,7 @@ export interface TaskConfig {
   readonly source: string | null
 }
 
-/** A task of which nothing is said. */
+/** A task config with nothing set. */
 export const noTask: TaskConfig = {
   path: null,
   gitUrl: null,

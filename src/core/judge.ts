@@ -1,15 +1,17 @@
-/** The file beside a task's test script that says by what a judge decides. */
+/** The file next to a task's test script that holds the rubric for its judge. */
 export const judgeFileName = 'judge.json'
 
-/** Where tests put what a judge is to see, below /logs/verifier. */
+/** Where tests put what a judge should see, below /logs/verifier. */
 export const submissionDirName = 'submission'
 
-/** What a judge is given of a trial whose tests have run. */
+/** What a judge gets from a trial whose tests have run. */
 export interface JudgedWork {
   /** The text of judge.json. */
   readonly rubric: string
   readonly instruction: string
-  /** A folder of this machine with what the tests collected; it may be missing, and whatever is in it is the agent's. */
+  /**
+   * A folder on this machine with what the tests collected; it may be missing, and its content comes from the agent.
+   */
   readonly submissionDir: string
   readonly signal: AbortSignal
 }
@@ -21,7 +23,7 @@ export interface JudgeVerdict {
 }
 
 /**
- * Judges what tests collected, outside of any sandbox, so that no key of a model is ever inside one. A rubric that cannot be
- * read is a BoundaryError 'task', a model that does not answer a BoundaryError 'model'.
+ * Judges what tests collected, outside any sandbox, so that no model key is ever inside one. An unreadable rubric is a
+ * BoundaryError 'task', a model that does not answer a BoundaryError 'model'.
  */
 export type Judge = (work: JudgedWork) => Promise<JudgeVerdict>

@@ -4,7 +4,7 @@ import type { Cluster } from './cluster.ts'
 export const jobTypes = ['datagen', 'recipe', 'sft', 'sft_mca', 'pretokenize', 'consolidate', 'rl', 'eval'] as const
 export type JobType = (typeof jobTypes)[number]
 
-/** What one job asks of a cluster. */
+/** What one job requests from a cluster. */
 export interface JobResources {
   readonly nodes: number
   readonly gpusPerNode: number
@@ -14,13 +14,13 @@ export interface JobResources {
   readonly timeLimit: string
 }
 
-/** `ok`: the other ended well. `started`: it has begun to run. */
+/** `ok`: the other job succeeded. `started`: it has begun to run. */
 export interface JobDependency {
   readonly job: string
   readonly when: 'ok' | 'started'
 }
 
-/** Some lines of a script that belong together, and what they are for. */
+/** Script lines that belong together, and what they are for. */
 export interface ScriptPiece {
   readonly about: string
   readonly lines: readonly string[]
@@ -33,19 +33,22 @@ export interface LaunchJob {
   /** What the scheduler calls it; at most 96 characters. */
   readonly jobName: string
   readonly summary: string
-  /** `internet`: on nodes that reach it. `login`: on the machine that hands jobs over, before it does. Null: on any node. */
+  /**
+   * `internet`: on nodes with internet. `login`: on the machine that submits jobs, before it submits any. Null: on any
+   * node.
+   */
   readonly place: 'internet' | 'login' | null
   readonly resources: JobResources
   readonly after: readonly JobDependency[]
   readonly array: { readonly size: number; readonly throttle: number } | null
-  /** How often it is submitted again, each time only when the one before did not finish. */
+  /** How often it may be submitted again, each time only if the previous run did not finish. */
   readonly restarts: number
-  /** How many seconds before its time limit it is told to stop. */
+  /** How many seconds before its time limit the job is told to stop. */
   readonly stopSec: number
   readonly script: readonly ScriptPiece[]
 }
 
-/** One act of sending work to a cluster: everything there is to know before it is sent. */
+/** One launch of work on a cluster: everything known about it before it is submitted. */
 export interface Launch {
   readonly id: string
   readonly jobType: JobType
@@ -62,10 +65,10 @@ export interface Launch {
 /** The longest name a job may have. */
 export const maxJobName = 96
 
-/** One copy of a job that was handed to a scheduler. */
+/** One copy of a job as submitted to a scheduler. */
 export interface Submission {
   readonly job: string
-  /** 0 is the first; later ones run only when the one before did not finish. */
+  /** 0 is the first; later ones run only if the previous one did not finish. */
   readonly link: number
   /** The scheduler's own name for it. */
   readonly id: string
@@ -81,29 +84,29 @@ export interface ScheduledState {
   /** Null for a job that is no array. */
   readonly task: number | null
   readonly state: JobState
-  /** In the scheduler's words: why it waits, how it ended. */
+  /** In the scheduler's words: why it waits, or how it ended. */
   readonly reason: string
 }
 
-/** What is handed to a scheduler. */
+/** A job, or part of one, for a scheduler to submit. */
 export interface SubmissionRequest {
   readonly job: LaunchJob
   readonly launch: Launch
   readonly link: number
   readonly scriptPath: string
   readonly tasks: readonly number[] | null
-  /** Everything of this launch that was handed over before. */
+  /** Everything submitted earlier in this launch. */
   readonly earlier: readonly Submission[]
 }
 
-/** What gives jobs to machines. Rendering touches nothing. */
+/** Assigns jobs to machines. Rendering touches nothing. */
 export interface Scheduler {
   readonly name: string
   render(job: LaunchJob, launch: Launch): string
-  /** The command that would be run, for a person to read; earlier jobs are named, not numbered. */
+  /** The command that would run, for a person to read; earlier jobs appear by name, not by id. */
   describe(request: Omit<SubmissionRequest, 'earlier'>): readonly string[]
   submit(request: SubmissionRequest): Promise<string>
-  /** The states of all of them, in one question to the scheduler; what it has forgotten is left out. */
+  /** The states of all of them, in one query; what the scheduler has forgotten is left out. */
   states(submissions: readonly Submission[]): Promise<readonly ScheduledState[]>
   cancel(submissions: readonly Submission[]): Promise<void>
 }

@@ -5,7 +5,7 @@ export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
   readonly content: string
   readonly reasoning?: string
-  /** The provider's own signed form of the reasoning, handed back exactly as it came. */
+  /** The provider's own signed form of the reasoning, sent back exactly as it came. */
   readonly reasoningBlocks?: readonly Readonly<Record<string, unknown>>[]
   readonly toolCalls?: readonly ToolCall[]
   /** For role `tool`: which call this answers. */
@@ -17,7 +17,7 @@ export interface ToolCall {
   readonly name: string
   /** JSON text, as the model wrote it. */
   readonly arguments: string
-  /** What the provider wants to see again with this call, handed back exactly as it came. */
+  /** What the provider needs to see again with this call, sent back exactly as it came. */
   readonly signature?: string
 }
 
@@ -42,17 +42,20 @@ export interface ModelRequest {
   readonly jsonSchema?: { readonly name: string; readonly schema: Readonly<Record<string, unknown>> }
   /** Ask for token ids and log probabilities, where the server gives them. */
   readonly tokenDetails?: boolean
-  /** Passed on in the request's body as they are. */
+  /** Added to the request's body as is. */
   readonly extraBody?: Readonly<Record<string, unknown>>
   /** Lets a server keep the calls of one conversation together. */
   readonly sessionId?: string
-  /** What the call is for when it is not part of the agent's main conversation, such as `summarization-1-summary`. Never sent. */
+  /**
+   * What the call is for, if it is not part of the agent's main conversation: `summarization-1-summary`, for example.
+   * Never sent.
+   */
   readonly purpose?: string
-  /** The API by which a command-line agent asked. Never sent. */
+  /** The API through which a command-line agent sent the request. Never sent. */
   readonly dialect?: string
 }
 
-/** What a server said about single tokens; a part it did not give is null. */
+/** What a server reported about single tokens; parts it did not report are null. */
 export interface TokenDetails {
   readonly promptIds: readonly number[] | null
   readonly completionIds: readonly number[] | null
@@ -70,11 +73,11 @@ export interface ModelReply {
   /** Null when no price is known. */
   readonly costUsd: number | null
   readonly tokens: TokenDetails | null
-  /** Of the request that was answered, waiting and earlier attempts not counted. */
+  /** Of the request that was answered, without waiting and earlier attempts. */
   readonly latencyMs: number
   /** How many requests it took; 0 when the answer came from the response cache. Absent means 1. */
   readonly attempts?: number
-  /** What was asked for but left out, because the server refuses it: `temperature`, for example. */
+  /** What was requested but left out because the server refuses it: `temperature`, for example. */
   readonly dropped?: readonly string[]
   /** The number of the call in the trial's `exchanges.jsonl`, where there is one: see `Recorder.mark`. */
   readonly call?: number
@@ -89,14 +92,14 @@ export type ModelOutcome =
   | { readonly kind: 'context-exceeded'; readonly message: string }
   | { readonly kind: 'budget-exceeded'; readonly budget: string }
 
-/** What is known about a model before it is asked anything. */
+/** What is known about a model before the first call. */
 export interface ModelFacts {
   readonly contextTokens: number | null
   readonly outputTokens: number | null
   readonly inputUsdPerToken: number | null
   readonly cacheUsdPerToken: number | null
   readonly outputUsdPerToken: number | null
-  /** Absent means that writing to the cache costs what any input costs. */
+  /** Absent means that cache writes cost the same as other input. */
   readonly cacheWriteUsdPerToken?: number | null
 }
 
@@ -104,37 +107,43 @@ export interface CallOptions {
   readonly signal?: AbortSignal
   /** The whole call, retries included, ends within this. */
   readonly timeoutSec?: number
-  /** When the caller's own time is up: no wait before another try is begun that would end later. */
+  /** The caller's own deadline: no wait for a retry begins that would end after it. */
   readonly deadline?: Date
-  /** Called with each piece of text as it arrives; asks for a stream. Once it was called, a failed call is not tried again. */
+  /**
+   * Called with each piece of text as it arrives; asks for a stream. Once it has been called, a failed call is not
+   * retried.
+   */
   readonly onText?: (text: string) => void
-  /** The same for what it thinks before, where the server tells that; no stream is asked for because of it. */
+  /** The same for the model's reasoning, where the server reveals it; does not by itself ask for a stream. */
   readonly onReasoning?: (text: string) => void
 }
 
-/** A model one can talk to: the only way any part of this program calls one. */
+/** A model to talk to: the only way any part of this program calls one. */
 export interface ModelClient {
   /** As given, for example `openai/gpt-x`. */
   readonly model: string
   readonly facts: ModelFacts
   complete(request: ModelRequest, options?: CallOptions): Promise<ModelOutcome>
-  /** How many tokens a conversation is, or a careful guess; `exact` says which. */
+  /** The number of tokens in a conversation, or a careful estimate; `exact` says which. */
   countTokens(messages: readonly ChatMessage[]): { readonly tokens: number; readonly exact: boolean }
 }
 
-/** Where an engine answers. */
+/** Where an engine can be reached. */
 export interface Endpoint {
-  /** At least one; several serve the same. */
+  /** At least one; several serve the same model. */
   readonly baseUrls: readonly string[]
-  /** The name the server knows the model by; null when no one model was settled on. */
+  /** The name by which the server knows the model; null when no single model was chosen. */
   readonly modelName: string | null
   readonly apiKey: string | null
-  /** Where metrics are, if anywhere: vLLM's `/metrics` of each. */
+  /** Where metrics are, if anywhere: vLLM's `/metrics` of each server. */
   readonly metricsUrls: readonly string[]
 }
 
 export type Health =
-  /** `models`: what the server says it serves, where it says so. `down`: of several, what is wrong with those that do not answer. */
+  /**
+   * `models`: what the server says it serves, if it does. `down`: what is wrong with those of several servers that do
+   * not answer.
+   */
   | { readonly healthy: true; readonly models?: readonly string[]; readonly down?: string }
   /** `code`: what a call would fail with, for example `AuthenticationError`. */
   /** `retryable`: it may answer later. */
@@ -146,8 +155,8 @@ export interface Engine {
   readonly endpoint: Endpoint | null
   /** Asks the server, as often as its settings say, whether it is up and has the model; says what is wrong otherwise. */
   health(signal: AbortSignal): Promise<Health>
-  /** Clients share the engine's connections, rate limits and what was learnt about the server. The account pays. */
+  /** Clients share the engine's connections, its rate limits and what it learned about the server. The account pays. */
   client(model: string, account?: Account): ModelClient
-  /** For a stand-in: whether it has turns for a task with this instruction. A model has no need of it. */
+  /** For a stand-in: whether it has turns for a task with this instruction. A real model does not need this. */
   knows?(instruction: string): Promise<boolean>
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
-/** What can be asked for in one request, and how long a text may be: far more than a person types. */
+/** How many texts one request may hold, and how long each may be: far more than a person types. */
 const mostTexts = 50
 const mostChars = 2000
 
-/** A text that becomes one word of a command line. None may be taken for an option, and none may break a terminal. */
+/** A text that becomes one word of a command line. It cannot pass for an option, and cannot break a terminal. */
 const word = z
   .string()
   .min(1, 'expected a text, got an empty one')
@@ -15,7 +15,7 @@ const word = z
 
 const words = z.array(word).max(mostTexts, `expected at most ${mostTexts} lines`).readonly()
 
-/** `key=value`; a key has no dash in front, so that none is taken for an option. */
+/** `key=value`; a key cannot start with a dash, so none passes for an option. */
 const assignments = z
   .array(word.refine((text) => text.indexOf('=') > 0, 'expected KEY=VALUE'))
   .max(mostTexts, `expected at most ${mostTexts} lines`)
@@ -68,7 +68,7 @@ export const newRunSchema = z.discriminatedUnion('kind', [
 export type NewRun = z.output<typeof newRunSchema>
 export type NewJobRun = Exclude<NewRun, { readonly kind: 'recipe' }>
 
-/** An earlier job as a request that can be changed. */
+/** An earlier job as an editable request. */
 export interface PreviousRun {
   readonly run: Partial<NewJobRun> & Pick<NewJobRun, 'kind'>
   /** Settings of the job that the page has no field for, or whose values were not kept. */
@@ -85,16 +85,16 @@ export interface StartedRun {
   readonly state: 'running' | 'stopping' | 'ended'
   /** How it ended: `exit code 2`. */
   readonly exit: string | null
-  /** The file with everything that it prints, and how that ends. */
+  /** The file with all of its output, and the end of that output. */
   readonly log: string
   readonly says: string
-  /** The id of its job, once that is there. */
+  /** The id of its job, once known. */
   readonly job: string | null
 }
 
-/** What the page for a new run begins with. */
+/** What the page for a new run starts with. */
 export interface RunForm {
-  /** Relative paths count from here. */
+  /** Relative paths are resolved from here. */
   readonly dir: string
   readonly jobsDirs: readonly string[]
   readonly known: Readonly<Record<'agents' | 'engines' | 'sandboxes' | 'benchmarks' | 'recipes', readonly string[]>>
@@ -102,7 +102,7 @@ export interface RunForm {
   readonly previous: readonly string[]
 }
 
-/** What a draft of a run comes to: a command, or what is wrong with it. */
+/** What a draft of a run amounts to: a command, or what is wrong with it. */
 export interface RunPreview {
   readonly command: string | null
   readonly problems: readonly { readonly field: string; readonly message: string }[]

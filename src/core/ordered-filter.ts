@@ -1,13 +1,13 @@
-/** A row as an ordered filter sees it; there only while the filter decides. */
+/** A row as an ordered filter sees it; valid only while the filter decides. */
 export interface SeenRow {
-  /** Grows from row to row and may skip some. */
+  /** Grows from row to row, possibly with gaps. */
   readonly row: number
   readonly id: string
-  /** What the filter looks at; empty where that is null. */
+  /** The value of the filter's `looksAt`; empty when that is null. */
   readonly bytes: Uint8Array
 }
 
-/** Why a row goes. With a `twin`, the id of that row ends the detail. */
+/** Why a row is dropped. With a `twin`, that row's id is appended to the detail. */
 export interface OrderedDrop {
   readonly reason: string
   readonly detail: string
@@ -16,6 +16,6 @@ export interface OrderedDrop {
 
 export interface RowJudge {
   decide(row: SeenRow): OrderedDrop | null
-  /** Called once after the last row, before the rows go. */
+  /** Called once after the last row, before the rows are released. */
   end?(): Promise<void>
 }

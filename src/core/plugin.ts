@@ -13,11 +13,13 @@ export interface PluginContext {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Where caches and leases live on this machine. */
   readonly stateDir: string
-  /** What a relative path among the options counts from, for example the folder of the recipe; absent: the working directory. */
+  /**
+   * Resolves a relative path in the options, for example against the recipe's folder; absent: the working directory.
+   */
   readonly resolvePath?: ((path: string) => string) | undefined
 }
 
-/** A path as its plug-in was given it, counted from where it was written down. */
+/** A path from a plug-in's options, resolved against the place it was written in. */
 export function pathFrom({ resolvePath }: PluginContext, path: string): string {
   return resolvePath?.(path) ?? path
 }
@@ -27,12 +29,12 @@ export function moduleFrom(context: PluginContext, name: string): string {
   return /^\.{1,2}\//.test(name) ? pathFrom(context, name) : name
 }
 
-/** The same for a dataset by its name, where `file:PATH` is one on this machine. */
+/** The same for a dataset's name, where `file:PATH` is one on this machine. */
 export function repoFrom(context: PluginContext, repo: string): string {
   return repo.startsWith('file:') && !repo.startsWith('file:///') ? `file:${pathFrom(context, repo.slice(5))}` : repo
 }
 
-/** Declares a plug-in; only there to infer the type of its options. */
+/** Declares a plug-in; exists only to infer the type of its options. */
 export function definePlugin<T, Schema extends ZodType>(plugin: Plugin<T, Schema>): Plugin<T, Schema> {
   return plugin
 }

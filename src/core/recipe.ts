@@ -4,7 +4,9 @@ import type { RowKind } from './row.ts'
 export interface StageEntry {
   /** Default: the last part of `use`. */
   readonly id?: string | undefined
-  /** The path of a stage under src/stages, for example `filters/rollouts/min-turns`, or of a file of your own: `./my-filter.ts`. */
+  /**
+   * The path of a stage under src/stages, for example `filters/rollouts/min-turns`, or your own file: `./my-filter.ts`.
+   */
   readonly use: string
   readonly with?: Readonly<Record<string, unknown>> | undefined
   /** Default: the stage right above; for a mixer, every branch that ends above it. */
@@ -21,7 +23,7 @@ export interface Recipe {
 
 export type StageForm = 'source' | 'stream' | 'sql-filter' | 'whole' | 'sink'
 
-/** A stage with nothing left to guess. */
+/** A stage with every default filled in. */
 export interface ResolvedStage {
   readonly id: string
   readonly use: string
@@ -30,18 +32,18 @@ export interface ResolvedStage {
   readonly form: StageForm
   readonly takes: RowKind | null
   readonly gives: RowKind
-  /** A digest of its code, for a stage of your own. */
+  /** A digest of its code, for a custom stage. */
   readonly code?: string | undefined
 }
 
-/** A recipe as it is run: all that decides what comes out, beside the code. */
+/** A recipe as it runs: everything besides the code that decides its output. */
 export interface RecipeLock {
   readonly schema: 'recipe-lock/1'
   readonly name: string
   readonly seed: number
   /** At most this many rows of each source. */
   readonly limit: number | null
-  /** There when the run tried the recipe on stand-ins. */
+  /** Set when the run tried the recipe on stand-ins. */
   readonly rehearsal?: true | undefined
   readonly stages: readonly ResolvedStage[]
 }

@@ -6,28 +6,34 @@ export type HostEnv = Readonly<Record<string, string | undefined>>
 type Values = Readonly<Record<string, unknown>>
 type Texts = Readonly<Record<string, string>>
 
-/** What stands in the place of a value that may not be written. */
+/** Replaces a value that may not be written. */
 export const mask = '****'
 
 /** Options whose values are variables: `--ae KEY=value`. */
 const setsVariable = /^--(ae|ve|ee|[\w-]+[-_]env)$/
 
-/** The variables of a config as they may be written: only templates stay; a literal of any name becomes `${NAME}` or a mask. */
+/** The variables of a config, safe to write: only templates stay; a literal of any name becomes `${NAME}` or a mask. */
 export function redactEnv(env: Texts, host: HostEnv): Texts {
   return Object.fromEntries(Object.entries(env).map(([key, value]) => [key, redactVariable(key, value, host)]))
 }
 
-/** Options of a plug-in as they may be written: text under a secret-sounding key, variables under `env` and passwords in URLs are masked, at any depth. */
+/**
+ * Options of a plug-in, safe to write: text under a secret-sounding key, variables under `env` and passwords in URLs
+ * are masked, at any depth.
+ */
 export function redactKwargs(kwargs: Values, host: HostEnv): Values {
   return Object.fromEntries(Object.entries(kwargs).map(([key, value]) => [key, redactOption(key, value, host, false)]))
 }
 
-/** A command line as it may be written: without variables (`--ae KEY=value`, `--set agents[0].env.KEY=value`), keys (`--api-key value`) and passwords in URLs. */
+/**
+ * A command line, safe to write: without variables (`--ae KEY=value`, `--set agents[0].env.KEY=value`), keys
+ * (`--api-key value`) and passwords in URLs.
+ */
 export function redactArgv(argv: readonly string[], host: HostEnv): readonly string[] {
   return argv.map((argument, i) => {
     const before = argv[i - 1]
     const isSecretsValue = before !== undefined && /^--[^=]+$/.test(before) && isSecretOption(before)
-    // Also where it looks like an assignment: keys may end with `=`.
+    // Even if it looks like an assignment: keys may end with `=`.
     if (isSecretsValue && !argument.startsWith('--')) return namesVariable(before, argument, host) ? argument : mask
     if (before !== undefined && setsVariable.test(before)) return redactAssignedVariable(argument, host)
     return redactArgument(argument, host)
@@ -54,7 +60,10 @@ export function redactTrialConfig(config: TrialConfig, host: HostEnv): TrialConf
   }
 }
 
-/** Names the values that redaction would lose, so that the job could not go on from its own files: `agents[0].env.API_KEY`. */
+/**
+ * Names the values that redaction would lose, which would keep the job from resuming from its own files:
+ * `agents[0].env.API_KEY`.
+ */
 export function unresumableSecrets(config: JobConfig, host: HostEnv): readonly string[] {
   return [
     ...config.agents.flatMap((agent, i) => lostIn(agent, `agents[${i}]`, host)),
@@ -127,7 +136,7 @@ function redactArgument(argument: string, host: HostEnv): string {
   return hideUrlPassword(argument)
 }
 
-/** `KEY=value` as a variable; anything else names one, or a file of them. */
+/** Redacts the value of `KEY=value`; any other text is the name of a variable, or of a file of them. */
 function redactAssignedVariable(text: string, host: HostEnv): string {
   const split = text.indexOf('=')
   if (split <= 0) return hideUrlPassword(text)
@@ -167,17 +176,22 @@ function namesVariable(key: string, value: string, host: HostEnv): boolean {
   return /[_-]env$/i.test(key) && (/^[A-Z_][A-Z0-9_]*$/.test(value) || host[value] !== undefined)
 }
 
-/** Whether a variable by its name holds a secret. */
+/** Whether a variable's name suggests a secret. */
 export function isSecretName(name: string): boolean {
   return /KEY|SECRET|TOKEN|PASSWO?R?D|PASSPHRASE|CREDENTIAL|AUTH|(^|[_-])PASS$|[_-]PWD$/i.test(name)
 }
 
-/** Whole words of options that sound like secrets and are none. A `session_token` is one, although it ends like `n_token`. */
+/**
+ * Whole words in option names that sound like secrets but are not. A `session_token` is one, although it ends like
+ * `n_token`.
+ */
 const harmless =
   /tokeniz[a-z]*|(?<![a-z])(max|min|num|n|input|output|completion|generation)_?tokens?|authors?(?!\w)|key(words?|strokes?|board)/gi
 const harmlessInCamelCase = /(Max|Min|Num|Input|Output|Completion|Generation)Tokens?/g
 
-/** Options have longer names than variables: `tokenizer`, `max_tokens`, `author` and `keystrokes` are no secrets. */
+/**
+ * Option names are longer than variable names: `tokenizer`, `max_tokens`, `author` and `keystrokes` are not secrets.
+ */
 function isSecretOption(name: string): boolean {
   return isSecretName(name.replace(harmless, '').replace(harmlessInCamelCase, ''))
 }

@@ -7,7 +7,7 @@ import type { TrialRecord } from './trial.ts'
 export interface RecordedTurn {
   /** The id of the row it is in. */
   readonly row: string
-  /** Counts the replies of the row, from 1. */
+  /** The number of the reply in its row, from 1. */
   readonly turn: number
   /** `main`, or what the conversation was for. */
   readonly source: string
@@ -15,9 +15,9 @@ export interface RecordedTurn {
   /** Null when they were not recorded. */
   readonly tools: readonly ToolDefinition[] | null
   readonly reply: Pick<ModelReply, 'text' | 'reasoning' | 'reasoningBlocks' | 'toolCalls' | 'finish'>
-  /** What the server counted; null when it was not recorded. */
+  /** What the server counted; null when not recorded. */
   readonly usage: TokenUsage | null
-  /** The rest of the reply, as it was paid for; absent in datasets. */
+  /** The rest of the reply as it was billed; absent in datasets. */
   readonly paid?: Omit<
     ModelReply,
     'tokens' | 'call' | 'text' | 'reasoning' | 'reasoningBlocks' | 'toolCalls' | 'finish'
@@ -27,17 +27,17 @@ export interface RecordedTurn {
 /** The turns of one trial, of all its conversations, in the order in which they began. */
 export interface RecordedTrial {
   readonly turns: readonly RecordedTurn[]
-  /** When it was recorded, if that is known: clocks of that time are no observations. */
+  /** When it was recorded, if known: a clock that shows this time is not an observation. */
   readonly at: Date | null
-  /** True when a limit or a failure ended the recording, so that the agent would have asked for more. */
+  /** True when a limit or a failure ended the recording, so the agent would have asked for more. */
   readonly isCut: boolean
-  /** False when no request was refused for its length, as far as is known (default: one may have been). */
+  /** False when, as far as is known, no request was refused for its length (default: one may have been). */
   readonly wasRefused?: boolean
 }
 
 /** What an attempt recorded before it was interrupted, one part for each directory its agent worked with. */
 export interface RecordedAttempt {
-  /** By the name of the step; null for a task without steps. */
+  /** By step name; null for a task without steps. */
   readonly rounds: ReadonlyMap<string | null, RecordedRound>
 }
 
@@ -46,7 +46,7 @@ export interface RecordedRound extends RecordedTrial {
   readonly model: Pick<ModelFacts, 'contextTokens' | 'outputTokens'> | null
 }
 
-/** Where a replay left the recording. Texts are the agent's or the task's: hostile. */
+/** Where a replay diverged from the recording. Texts come from the agent or the task: hostile. */
 export interface Divergence {
   readonly turn: number
   /** Which message of the request differs, from 1; null when it is not about a message. */
@@ -62,7 +62,7 @@ export type ReplayVerdict =
   | ({ readonly kind: 'diverged' } & Divergence)
   | { readonly kind: 'cannot-be-replayed'; readonly reason: string }
 
-/** What the replay of some rows came to, as runs and datasets keep it. */
+/** The outcome of replaying some rows, as runs and datasets keep it. */
 export const replayResultSchema = z.object({
   rows: z.number(),
   holds: z.number(),
@@ -74,13 +74,13 @@ export const replayResultSchema = z.object({
 })
 export type ReplayResult = Readonly<z.output<typeof replayResultSchema>>
 
-/** What a replay came to, in one sentence. */
+/** The outcome of a replay, in one sentence. */
 export function describeReplay({ rows, holds, trouble }: ReplayResult): string {
   const all = `${holds} of ${rows} replayed rows hold`
   return trouble === null ? all : `${all}: ${trouble}`
 }
 
-/** The digest of the prompts that an agent told, of a trial or of its first step. */
+/** The digest of the prompts that the agent of a trial, or of its first step, reported. */
 export function promptsDigestOf({ metadata, steps }: TrialRecord): string | null {
   const told = metadata?.prompts_digest ?? steps?.[0]?.metadata?.prompts_digest
   return typeof told === 'string' ? told : null

@@ -4,7 +4,7 @@ export interface ShownFile {
   readonly text: string
 }
 
-/** What one solution of a task came to. */
+/** How one solution of a task turned out. */
 export interface ShownResult {
   /** In words: the rewards, or why there are none. */
   readonly reward: string
@@ -38,5 +38,5 @@ export interface Review {
   readonly costUsd: number | null
 }
 
-/** Judges whether instruction and tests of a task agree. A model that reaches no verdict is a BoundaryError. */
+/** Judges whether the instruction and tests of a task agree. A model that reaches no verdict is a BoundaryError. */
 export type Reviewer = (task: ReviewedTask) => Promise<Review>

@@ -20,7 +20,7 @@ export interface RewardFiles {
 /** The code of a verifier that wrote no reward. */
 export const rewardMissing = 'RewardFileNotFoundError'
 
-/** Reads the reward files of a verifier; what is missing, empty or not finite is the verifier's failure. */
+/** Reads a verifier's reward files; anything missing, empty or not finite is the verifier's failure. */
 export function parseRewards(files: RewardFiles, precedence: RewardPrecedence): Rewards {
   const order = precedence === 'txt' ? (['txt', 'json'] as const) : (['json', 'txt'] as const)
   for (const kind of order) {
@@ -47,7 +47,7 @@ function parseRewardJson(text: string): Rewards {
   }
   const rewards = new Map<string, number>()
   for (const [key, number] of Object.entries(value)) {
-    // The one name that most programs which will read the record lose, or worse.
+    // Most programs that will read the record lose this name, or do worse with it.
     if (key === '__proto__') throw unreadable('reward.json', 'names of rewards', key)
     if (typeof number !== 'number' || !Number.isFinite(number)) {
       throw unreadable('reward.json', `a finite number for ${JSON.stringify(key)}`, JSON.stringify(number))

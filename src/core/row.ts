@@ -1,9 +1,9 @@
 /** What flows between stages: `raw` rows of a source, `draft` tasks that are not on disk yet, tasks, trials of tasks, training traces. */
 export type RowKind = 'raw' | 'draft' | 'task' | 'trial' | 'trace'
 
-/** One row of an upstream source, before it is anything of ours. */
+/** One row of an upstream source, before any conversion. */
 export interface RawRow {
-  /** Unique in its source, and the same in every run. */
+  /** Unique in its source and the same in every run. */
   readonly id: string
   /** Which source it came from, for example `nl2bash`. */
   readonly source: string
@@ -15,7 +15,7 @@ export interface DraftFile {
   readonly executable?: boolean
 }
 
-/** Where a task came from: written into its `[metadata]`, so that it travels with the task. */
+/** Where a task came from: written into its `[metadata]`, so it travels with the task. */
 export interface TaskLineage {
   readonly pipeline: string
   /** How the row became a task, for example `row-template`. */
@@ -24,7 +24,7 @@ export interface TaskLineage {
   /** SHA-256 of the row's canonical JSON, hex. */
   readonly rowDigest: string
   readonly seed: number
-  /** SHA-256 of the prompt a model was given, hex; absent when no model took part. */
+  /** SHA-256 of the prompt that a model received, hex; absent when no model was involved. */
   readonly promptDigest?: string
   readonly model?: string
   /** The tasks this one was made from, by content digest. */
@@ -37,17 +37,17 @@ export interface TaskDraft {
   readonly name: string
   readonly instruction: string
   readonly files: Readonly<Record<string, DraftFile>>
-  /** Laid over the default task.toml, key by key, in Harbor's spelling. */
+  /** Merged over the default task.toml, key by key, in Harbor's spelling. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly lineage: TaskLineage
 }
 
 /** A task as it travels between the stages of a recipe. */
 export interface TaskRow {
-  /** Unique in its set, and the same in every run. */
+  /** Unique in its set and the same in every run. */
   readonly id: string
   readonly name: string
-  /** The pipeline, folder or dataset it came from: what mixes are made by. */
+  /** The pipeline, folder or dataset it came from, which mixers go by. */
   readonly source: string
   readonly instruction: string
   /** Content digest: its identity. Copies of a task share it. */

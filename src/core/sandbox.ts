@@ -10,7 +10,7 @@ export interface ExecOptions {
   readonly timeoutSec?: number
   readonly signal?: AbortSignal
   readonly stdin?: string | Uint8Array
-  /** Bytes kept of each of stdout and stderr; the rest is read, counted and thrown away. Default 1 MiB. */
+  /** How many bytes of stdout, and of stderr, are kept; the rest is read and discarded. Default 1 MiB. */
   readonly outputLimitBytes?: number
 }
 
@@ -64,7 +64,7 @@ export interface Sandbox {
   downloadDir(source: string, target: string, options?: DownloadOptions): Promise<void>
   openTerminal(options?: TerminalOptions): Promise<Terminal>
   /**
-   * Lets programs inside reach one server of ours, and nothing else, even without network: connections to the door's
+   * Lets programs inside reach one server of ours and nothing else, even without a network: connections to the door's
    * address inside arrive at `accept`.
    */
   openDoor(accept: (socket: Duplex) => void): Promise<Door>
@@ -72,7 +72,7 @@ export interface Sandbox {
 
 /** A port inside a sandbox that leads to us. */
 export interface Door {
-  /** As programs inside spell it, for example `http://127.0.0.1:40123`. */
+  /** The address that programs inside use, for example `http://127.0.0.1:40123`. */
   readonly url: string
   close(): Promise<void>
 }
@@ -89,7 +89,7 @@ export interface DownloadOptions {
 /** What a sandbox turned out to be: kept in the trial record. */
 export interface SandboxFacts {
   readonly provider: string
-  /** Which of the asked-for limits really bite. */
+  /** Which of the requested limits are actually enforced. */
   readonly limits: Readonly<Record<'cpu' | 'memory' | 'pids' | 'storage', boolean>>
   /** Things a reader of the results must know, for example a replaced base image. */
   readonly notes: readonly string[]
@@ -97,80 +97,92 @@ export interface SandboxFacts {
   readonly startedBy?: 'starter' | 'shell'
 }
 
-/** The note of a sandbox that starts from another base than the task names. */
+/** The note of a sandbox that starts from a base other than the one the task names. */
 export function standInNote(image: string, other: string): string {
   return `base image ${image} ${standIn} ${other} is used instead`
 }
 
 const standIn = 'is not available here;'
 
-/** Whether a note says that another base stands in: what is installed here says nothing about the one the task names. */
+/**
+ * Whether a note says that another base stands in: what is installed here says nothing about the base the task names.
+ */
 export function isStandInNote(note: string): boolean {
   return note.includes(standIn)
 }
 
 /**
- * How far the verifier is from the agent. `fresh`: every agent process is dead, /tests and /logs/verifier hold nothing
- * of the agent's. `shared`: the provider cannot promise that. `separate`: another machine, only artefacts carried over.
+ * How well the verifier is separated from the agent. `fresh`: every agent process is dead, and /tests and
+ * /logs/verifier hold nothing of the agent's. `shared`: the provider cannot promise that. `separate`: another machine,
+ * to which only artefacts were copied.
  */
 export type Isolation = 'fresh' | 'shared' | 'separate'
 
-/** What comes after a freeze. */
+/** The state in which a freeze leaves a sandbox. */
 export interface FreezeOptions {
   /**
-   * `image`: until the next freeze, system files that programs inside changed (core/system-files.ts) are as the image has
-   * them, as far as this kind of sandbox can. `agent`, the default: as they were left.
+   * `image`: until the next freeze, system files that programs inside changed (core/system-files.ts) are restored to
+   * the image's version, as far as this kind of sandbox can. `agent`, the default: they stay as they were left.
    */
   readonly system?: 'image' | 'agent'
-  /** What is written to files from now on is dropped by the next freeze, where this kind of sandbox can. */
+  /** Drops, at the next freeze, whatever is written to files from now on, where this kind of sandbox can. */
   readonly scratch?: boolean
 }
 
-/** The code of a freeze that fails because an agent left a system on which nothing runs. */
+/** The code of a freeze that fails because the agent left a system on which nothing runs. */
 export const brokenSystem = 'AgentSystemError'
 
 export interface Frozen {
   readonly isolation: Isolation
-  /** What `image` put back, perhaps nothing; null where the system is the agent's: that was asked for, or is all this kind can. */
+  /**
+   * What `image` restored, perhaps nothing; null when the agent's system is in use, by request or because this kind of
+   * sandbox can do no more.
+   */
   readonly restored: SystemChanges | null
 }
 
 /**
- * The owner's handle on a sandbox. /logs/agent, /logs/verifier and /logs/artifacts are there for anyone to write to,
+ * The owner's handle on a sandbox. /logs/agent, /logs/verifier and /logs/artifacts exist and anyone may write to them,
  * at the start and after every freeze. It must be released with `[Symbol.asyncDispose]`, which may be called twice.
  */
 export interface SandboxLease extends Sandbox, AsyncDisposable {
   readonly id: string
   readonly facts: SandboxFacts
-  /** What the image itself says about when it is ready, if it says so. */
+  /** The image's own health check, if it has one. */
   readonly healthcheck: Healthcheck | null
-  /** Absent where the task sets no limit, or this kind of sandbox does not stop programs for it. */
+  /** Absent when the task sets no limit, or this kind of sandbox does not stop programs that exceed one. */
   readonly storage?: StorageWatch | undefined
   alive(): Promise<boolean>
-  /** Later commands run with this network. Throws when the provider cannot. */
+  /** Runs later commands with this network. Throws when the provider cannot. */
   setNetwork(network: Network): Promise<void>
-  /** Kills every process and removes /tests and /logs/verifier, keeping all other files. May be called again, to verify again. */
+  /**
+   * Kills every process and removes /tests and /logs/verifier; all other files stay. May be called again, to verify
+   * again.
+   */
   freeze(how?: FreezeOptions): Promise<Frozen>
 }
 
-/** How a kind of sandbox enforces `storage_mb` that stops programs, instead of letting their writes fail. */
+/** Enforces `storage_mb` for a kind of sandbox that stops programs instead of letting their writes fail. */
 export interface StorageWatch {
-  /** Aborted when programs inside took more disk than allowed. They were stopped, and no command runs before the next freeze. */
+  /**
+   * Aborted when programs inside used more disk than allowed. They have been stopped, and no command runs before the
+   * next freeze.
+   */
   readonly full: AbortSignal
-  /** Looks now, unless programs cannot have taken that much since the last time. */
+  /** Checks now, unless programs cannot have used that much since the last check. */
   check(): Promise<void>
 }
 
-/** The code of what fails because programs took more disk than allowed. */
+/** The error code when programs used more disk than allowed. */
 export const storageLimit = 'StorageLimitError'
 
-/** Who holds a sandbox, so that what a dead owner left can be found. */
+/** Who holds a sandbox, so that leftovers of a dead owner can be found. */
 export interface SandboxOwner {
   readonly job: string
   readonly trial: string
 }
 
-/** A directory of the host that programs inside may read, where tools are: equal for every sandbox that has it. */
+/** A host directory with tools that programs inside may read, identical for every sandbox that has it. */
 export interface ToolDir {
   readonly source: string
   /** Directly under the root, for example `/ot-agent-tools`. */
@@ -183,7 +195,7 @@ export interface SandboxRequest extends PrepareOptions {
   readonly environment: Environment
   /** Added to the environment of every command. */
   readonly env?: Readonly<Record<string, string>>
-  /** Mounted read-only by a provider whose `can.toolDirs` says so; to any other the caller uploads them. */
+  /** Mounted read-only by providers whose `can.toolDirs` says so; for all others the caller uploads them. */
   readonly toolDirs?: readonly ToolDir[]
 }
 
@@ -201,19 +213,19 @@ export interface SandboxAbilities {
 }
 
 export interface PrepareOptions {
-  /** Builds again what is there already. */
+  /** Builds again even what exists. */
   readonly forceBuild?: boolean
   readonly signal?: AbortSignal
-  /** One line of news, for a trial's log. */
+  /** Called with single lines of progress, for a trial's log. */
   readonly log?: (line: string) => void
 }
 
-/** One sandbox something reaped, or would reap. */
+/** A sandbox, or another leftover, that was reaped or would be. */
 export interface Reaped {
   readonly id: string
   readonly owner: SandboxOwner
   readonly what: string
-  /** The disk of this machine that it takes, where that is known. */
+  /** Disk space it takes on this machine, if known. */
   readonly bytes?: number
 }
 
@@ -229,22 +241,22 @@ export interface CacheEntry {
 
 export interface CacheReport {
   readonly limitBytes: number
-  /** What is there afterwards. */
+  /** What remains afterwards. */
   readonly bytes: number
-  /** Those that were not used for the longest time first. */
+  /** Least recently used first. */
   readonly entries: readonly CacheEntry[]
 }
 
 export interface PruneOptions {
-  /** Instead of the limit among the provider's options. */
+  /** Overrides the limit in the provider's options. */
   readonly limitBytes?: number
   readonly dryRun?: boolean
 }
 
 export interface PreflightOptions {
-  /** Asks no cloud. */
+  /** Contacts no cloud. */
   readonly offline?: boolean
-  /** The networks that sandboxes will have; without, whether any sandbox can be made at all. */
+  /** The networks that sandboxes will have; absent: checks whether any sandbox can be made at all. */
   readonly networks?: readonly Network['mode'][]
 }
 
@@ -256,14 +268,14 @@ export interface ReapOptions {
   readonly left?: (thing: Reaped) => void
 }
 
-/** What one sandbox takes of the process that holds it, and of its user, while a trial runs in it. */
+/** What one sandbox takes from the limits of its owner process and user while a trial runs in it. */
 export interface SandboxNeeds {
   readonly descriptors: number
-  /** Threads count too, because the system counts them. */
+  /** Includes threads, because the system counts them too. */
   readonly processes: number
 }
 
-/** Where a provider does not say: sockets only, because its sandboxes are not processes of ours. */
+/** For a provider that does not say: sockets only, because its sandboxes are not processes of ours. */
 export const fewNeeds: SandboxNeeds = { descriptors: 6, processes: 0 }
 
 export interface SandboxProvider {
@@ -271,28 +283,31 @@ export interface SandboxProvider {
   readonly can: SandboxAbilities
   /** Throws UserError when this machine or account cannot run such sandboxes. Touches nothing. */
   preflight(how?: PreflightOptions): Promise<void>
-  /** What it runs on and refuses because of that, a few words each, for example versions. Touches nothing. */
+  /** What it runs on and what it refuses because of that, a few words each, for example versions. Touches nothing. */
   about?(): Promise<readonly string[]>
-  /** Directories of this machine in which its sandboxes take room; when their disk is full, no trial can be judged. */
+  /** Directories on this machine where its sandboxes take up space; when their disk is full, no trial can be judged. */
   readonly dirs?: readonly string[]
-  /** True when sandboxes run on other machines, so that the processors and memory of this one do not bound them. */
+  /** True when sandboxes run on other machines, so this machine's processors and memory do not limit them. */
   readonly remote?: boolean
   /** Default: `fewNeeds`. */
   readonly needs?: SandboxNeeds
   /**
-   * Makes what sandboxes of an environment start from, for example builds or pulls its image: once, however many ask at the
-   * same time. A provider need not have it, and `lease` must work without it; where it is there, slow building happens here,
-   * before a trial takes its place among those that run. Throws as `lease` would.
+   * Makes what sandboxes of an environment start from, for example builds or pulls its image: once, however many
+   * callers ask at the same time. Optional, and `lease` must work without it; where it exists, slow builds happen here,
+   * before a trial takes a slot among the running ones. Throws as `lease` would.
    */
   prepare?(environment: Environment, options?: PrepareOptions): Promise<void>
-  /** Whether `prepare` would find its work done; null where that cannot be told. Touches nothing. */
+  /** Whether `prepare` would have nothing to do; null when unknown. Touches nothing. */
   isPrepared?(environment: Environment): Promise<boolean | null>
-  /** The digest (`sha256:...`) by which a registry knows an image that is here; null when none is known. Touches nothing. */
+  /** The digest (`sha256:...`) by which a registry knows a local image; null when unknown. Touches nothing. */
   imageDigest?(image: string): Promise<string | null>
-  /** An aborted signal, or any failure, releases whatever was half-made before it throws. */
+  /** On an aborted signal or any failure, releases whatever is half-made before it throws. */
   lease(request: SandboxRequest): Promise<SandboxLease>
-  /** Removes what owners known to be dead left behind. A live owner's things stay, and so does what may have one. */
+  /** Removes what owners known to be dead left behind. It keeps what belongs, or may belong, to a live owner. */
   reap(options?: ReapOptions): Promise<readonly Reaped[]>
-  /** Brings what is kept for later sandboxes within its limit; nothing that a living process uses goes. A provider may keep nothing. */
+  /**
+   * Shrinks what is kept for later sandboxes to its limit, sparing what a living process uses. A provider may keep
+   * nothing.
+   */
   prune?(options?: PruneOptions): Promise<CacheReport>
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Statistics of the scores that a stage chose rows by, and where it drew the line. Kept with the rows of its step. */
+/** Statistics of the scores by which a stage chose rows, and its threshold. Kept with the rows of its step. */
 export const scoreStatisticsSchema = z.object({
   /** The signal that holds the score. */
   signal: z.string(),
@@ -12,11 +12,11 @@ export const scoreStatisticsSchema = z.object({
   median: z.number().nullable(),
   mean: z.number().nullable(),
   max: z.number().nullable(),
-  /** Rows that stayed. */
+  /** Rows that were kept. */
   kept: z.number(),
-  /** The score of the last row that stayed. */
+  /** The score of the last row that was kept. */
   threshold: z.number().nullable(),
-  /** True when the lowest scores stay. */
+  /** True when the lowest scores are kept. */
   lowest: z.boolean(),
 })
 export type ScoreStatistics = Readonly<z.output<typeof scoreStatisticsSchema>>

@@ -8,24 +8,29 @@ import type { MadeSoFar, SinkInput, SinkReport, SqlSession, WholeInput } from '.
 
 export type { Expectation, Rehearsal } from './expectation.ts'
 
-/** A row that goes no further, and why. The reason is a short kebab-case word that counts are kept by; the detail is for people. */
+/** A row that goes no further, and why. The reason is a short kebab-case word to count by; the detail is for people. */
 export interface Dropped {
   readonly drop: string
   readonly detail?: string
-  /** Which row it was. */
   readonly id?: string
-  /** There after an infrastructure failure, which says nothing about the row: where rows are kept one by one, the next run tries it again. */
+  /**
+   * Set after an infrastructure failure, which says nothing about the row: where rows are kept one by one, the next run
+   * tries it again.
+   */
   readonly retry?: boolean
 }
 
 /** What every stage may need from its caller. */
 export interface StageContext {
-  /** Every random choice of a stage comes from this and the row. */
+  /** Every random choice of a stage derives from this and the row. */
   readonly seed: number
   readonly signal: AbortSignal
-  /** A directory of the stage's own, kept between runs of the same stage on the same input. */
+  /** The stage's own directory, kept between runs of the same stage on the same input. */
   readonly workDir: string
-  /** The model of a pipeline; absent when it has none, and in recipes, whose stages name theirs. A stage that needs one then throws UserError before its first row. */
+  /**
+   * The model of a pipeline; absent when it has none, and in recipes, whose stages name their own. A stage that needs
+   * one then throws UserError before its first row.
+   */
   readonly model?: ModelClient | undefined
   /** The sandboxes in which a pipeline tries what it makes; absent when it has none, and in recipes. */
   readonly sandboxes?: SandboxProvider | undefined
@@ -35,9 +40,9 @@ export interface StageContext {
   readonly wholeRows?: number | null | undefined
   /** What only a recipe can do for a stage; absent outside of one. */
   readonly services?: StageServices
-  /** There when nothing of the run is meant to be used. */
+  /** Set when no output of the run is meant to be used. */
   readonly rehearsal?: Rehearsal | undefined
-  /** Keeps what a whole-set stage found out beside the rows it chose; absent where nothing records it. */
+  /** Keeps what a whole-set stage found out besides the rows it chose; absent where nothing records it. */
   saveResult?(result: object): Promise<void>
   /** What a whole-set stage above this one found out; null when it kept nothing. */
   loadResult?(stage: string): Promise<unknown>
@@ -50,7 +55,7 @@ export interface ModelSettings {
   /** Default: `openai-compatible` with an address, otherwise by the model's prefix. */
   readonly engine?: string | undefined
   readonly apiBase?: string | undefined
-  /** The variable that holds the key. */
+  /** The environment variable that holds the key. */
   readonly apiKeyEnv?: string | undefined
   /** The engine's own options. */
   readonly options?: Readonly<Record<string, unknown>> | undefined
@@ -64,7 +69,7 @@ export interface PlugInChoice {
 export interface RolloutRequest {
   /** A folder of task directories, one trial each. */
   readonly tasksDir: string
-  /** Where the job's record lives: the same directory again resumes. */
+  /** Where the job's record lives: the same directory resumes the job. */
   readonly jobDir: string
   readonly agent: PlugInChoice
   readonly model: ModelSettings | null
@@ -73,12 +78,12 @@ export interface RolloutRequest {
   readonly timeoutMultiplier?: number | undefined
   /** Lets agents change the system under the tests of every task. */
   readonly agentMayModifySystem?: boolean | undefined
-  /** Who scores tasks that ask for a judge. */
+  /** The model that scores tasks with a judge. */
   readonly judge?: ModelSettings | undefined
-  /** For this job and those beside it together. */
+  /** For this job and its sibling jobs together. */
   readonly budgetUsd?: number | undefined
   readonly signal: AbortSignal
-  /** Hears how far it is. */
+  /** Called with lines about progress. */
   readonly tell?: (line: string) => void
 }
 
@@ -86,11 +91,14 @@ export interface RolloutRequest {
 export type RolledOut = (object | Dropped) & {
   /** The name of its task's folder. */
   readonly folder: string
-  /** The reward of the whole trial; null after an infrastructure failure or without verification, which is no failure of the agent. */
+  /**
+   * The reward of the whole trial; null after an infrastructure failure or without verification: neither is the agent's
+   * failure.
+   */
   readonly scored: number | null
 }
 
-/** Who gives a second opinion on tasks: a solver that sees only the instruction, and a reviewer of what came of it. */
+/** Who gives a second opinion on tasks: a solver that sees only the instruction, and a reviewer of its results. */
 export interface OpinionSettings {
   readonly solver: ModelSettings
   /** Default: the solver's model. */
@@ -101,24 +109,24 @@ export interface OpinionSettings {
   readonly tries?: number | undefined
 }
 
-/** How tasks are put through the verification spine. */
+/** How tasks go through the verification spine. */
 export interface SpineRequest {
-  /** Where the books of what judges ask for are kept: the same directory again goes on with them. */
+  /** Where the ledger of judges' calls is kept: the same directory continues it. */
   readonly booksDir: string
   readonly sandbox: PlugInChoice
   readonly concurrency: number
-  /** Who scores tasks that ask for a judge. */
+  /** The model that scores tasks with a judge. */
   readonly judge?: ModelSettings | undefined
-  /** Absent: none is asked for. */
+  /** Absent: no second opinion. */
   readonly opinion?: OpinionSettings | undefined
-  /** For these books and those beside them together. */
+  /** For this ledger and its siblings together. */
   readonly budgetUsd?: number | undefined
-  /** After the lints, only whether environments start. */
+  /** After the lints, checks only whether environments start. */
   readonly startOnly?: boolean | undefined
   /** How often a start that failed for a reason outside the task is repeated (default: 0). */
   readonly retries?: number | undefined
   readonly signal: AbortSignal
-  /** Hears what it came to. */
+  /** Called with lines about the outcome. */
   readonly tell?: (line: string) => void
 }
 
@@ -129,9 +137,9 @@ export interface CheckedTask {
   readonly detail?: string | undefined
 }
 
-/** Rows of traces that are to be replayed before they become a dataset. */
+/** Rows of traces to replay before they become a dataset. */
 export interface ReplaySample {
-  /** Where the recipe keeps what it makes; the jobs of its rollouts are below. */
+  /** Where the recipe keeps its output; the jobs of its rollouts are below it. */
   readonly runDir: string
   readonly rows: readonly Readonly<Record<string, unknown>>[]
   /** The tasks of the recipe with these digests. */
@@ -139,14 +147,17 @@ export interface ReplaySample {
   readonly signal: AbortSignal
 }
 
-/** Work that stages ask for and the orchestrators do. */
+/** Work that stages request and the orchestrators do. */
 export interface StageServices {
   model(settings: ModelSettings): Promise<ModelClient>
-  /** Runs the trials and gives their traces as rows; a trial that left no trace comes as a dropped row with its end as the reason: `failed-sandbox`, `cancelled`, ... */
+  /**
+   * Runs the trials and gives their traces as rows; a trial that left no trace comes as a dropped row whose reason is
+   * the trial's end: `failed-sandbox`, `cancelled`, ...
+   */
   rollOut(request: RolloutRequest): AsyncIterable<RolledOut>
   /** The verification spine. */
   check(dirs: readonly string[], request: SpineRequest): AsyncIterable<CheckedTask>
-  /** Runs a pipeline by its name under data/ or its file, and gives the tasks it made, as directories. */
+  /** Runs a pipeline, named under data/ or by its file, and returns the directories of the tasks it made. */
   pipeline(request: {
     readonly pipeline: string
     /** What `ot-agent generate` takes, without the dashes. */
@@ -154,9 +165,9 @@ export interface StageServices {
     readonly outDir: string
     readonly signal: AbortSignal
   }): AsyncIterable<string | Dropped>
-  /** A digest of everything a pipeline's tasks depend on beside its arguments: its code, and its fixture. */
+  /** A digest of everything besides its arguments that a pipeline's tasks depend on: its code and its fixture. */
   pipelineFingerprint(pipeline: string): Promise<string>
-  /** Plays rows back to their agents in fresh sandboxes. */
+  /** Replays rows to their agents in fresh sandboxes. */
   replay(sample: ReplaySample): Promise<ReplayResult>
 }
 
@@ -171,28 +182,31 @@ export type Need =
   | { readonly kind: 'model'; readonly model: ModelSettings }
   | { readonly kind: 'agent'; readonly agent: PlugInChoice; readonly hasModel: boolean }
   | { readonly kind: 'sandbox'; readonly sandbox: PlugInChoice }
-  /** Of the Hub, `org/name` or `file:PATH`. */
+  /** On the Hub, `org/name` or `file:PATH`. */
   | { readonly kind: 'dataset'; readonly repo: string; readonly revision: string | null }
   | { readonly kind: 'pipeline'; readonly pipeline: string; readonly args: Readonly<Record<string, unknown>> }
-  /** The stage has looked itself. */
+  /** The stage itself has already looked. */
   | { readonly kind: 'missing'; readonly what: string; readonly provide: string }
 
-/** Any stage can tell what to expect of it, given how many rows it would take; by default it gives as many. */
+/** Any stage can say what to expect of it, given how many rows it would take; by default it produces as many. */
 export interface Expecting {
   expect?(taken: number | null, at: StageContext): Promise<Expectation> | Expectation
   /** What it cannot run without; touches nothing. */
   needs?(at: StageContext): Promise<readonly Need[]> | readonly Need[]
 }
 
-/** What the engine needs to know whether rows that it kept are still right. */
+/** What the recipe engine needs to tell whether the rows it kept are still valid. */
 interface Cached {
-  /** Counts up when the same rows and options would now give something else. */
+  /** Increased when the same rows and options would now give something else. */
   readonly version?: number
-  /** What of its options its rows depend on; default: all of them. How many calls run at once, for example, is not part of it. */
+  /**
+   * The part of its options that its rows depend on; default: all of them. How many calls run at once, for example, is
+   * not part of it.
+   */
   readonly identity?: unknown
   /** A digest of what its rows depend on besides its options and input, for example files it reads. The same digest promises the same rows. */
   fingerprint?(at: StageContext): Promise<string>
-  /** A digest of its code, for a stage that is not part of this package. */
+  /** A digest of its code, for a stage from outside this package. */
   readonly code?: string
 }
 
@@ -200,7 +214,7 @@ interface Cached {
 export interface Source<Out = unknown> extends Expecting, Cached {
   readonly kind: 'source'
   readonly gives: RowKind
-  /** Worth keeping: what it gives is on disk before the next stage looks at it. */
+  /** Worth keeping: its output is on disk before the next stage sees it. */
   readonly expensive?: boolean
   rows(at: StageContext): AsyncIterable<Out | Dropped>
 }
@@ -213,15 +227,20 @@ export interface MapStage<In = unknown, Out = unknown> extends Expecting, Cached
   readonly kind: 'map'
   readonly takes: RowKind
   readonly gives: RowKind
-  /** Worth keeping: what it gives is on disk before the next stage looks at it. */
+  /** Worth keeping: its output is on disk before the next stage sees it. */
   readonly expensive?: boolean
   run(rows: AsyncIterable<In>, at: StageContext): AsyncIterable<Out | Dropped>
 }
 
-/** True keeps a row. A string drops it for that reason, a short kebab-case word by which counts are kept; the detail is for people. */
+/**
+ * True keeps a row. A string drops it for that reason, a short kebab-case word to count by; the detail is for people.
+ */
 export type Verdict = boolean | string | { readonly reason: string; readonly detail: string }
 
-/** Keeps or drops each row by itself. The recipe applies it once more to the rows it hands out, so the same row must get the same verdict. */
+/**
+ * Keeps or drops each row on its own. The recipe applies it once more to its final rows, so the same row must get the
+ * same verdict.
+ */
 export interface RowFilter<Row = unknown> extends Expecting, Cached {
   readonly kind: 'filter'
   readonly takes: RowKind
@@ -229,8 +248,8 @@ export interface RowFilter<Row = unknown> extends Expecting, Cached {
 }
 
 /**
- * A filter whose verdict is an SQL expression over the columns of the row: null keeps it, a text is the reason it goes.
- * Neighbours fuse into one scan of the file, and nothing of a row is read that no filter looks at.
+ * A filter whose verdict is an SQL expression over the row's columns: null keeps the row, a text is the reason to drop
+ * it. Neighbours fuse into one scan of the file, which reads only the columns that a filter looks at.
  */
 export interface SqlFilter extends Expecting, Cached {
   readonly kind: 'sql-filter'
@@ -238,29 +257,42 @@ export interface SqlFilter extends Expecting, Cached {
   readonly reason: string
 }
 
-/** A filter that has to see every row before it can judge the first. Applied again to what a recipe hands out, it must drop nothing. */
+/**
+ * A filter that has to see every row before it can judge the first. Applied again to a recipe's final rows, it must
+ * drop nothing.
+ */
 export interface WholeFilter extends Expecting, Cached {
   readonly kind: 'set-filter'
   readonly takes: RowKind
-  /** Gives the name of a table `(row BIGINT, id VARCHAR, reason VARCHAR, detail VARCHAR)`: a line for each row that goes. */
+  /**
+   * Returns the name of a table `(row BIGINT, id VARCHAR, reason VARCHAR, detail VARCHAR)` with a line for each dropped
+   * row.
+   */
   findDrops(input: WholeInput, at: StageContext & { readonly sql: SqlSession }): Promise<string>
 }
 
-/** Decides about each row in order, by it and the rows before it that were kept. Neighbours share one scan. Applied again, it must drop nothing. */
+/**
+ * Judges each row in order, by the row itself and the kept rows before it. Neighbours share one scan. Applied again, it
+ * must drop nothing.
+ */
 export interface OrderedFilter extends Expecting, Cached {
   readonly kind: 'ordered-filter'
   readonly takes: RowKind
-  /** What it looks at: an SQL expression over the columns of a row that gives bytes (BLOB). Filters that look at the same get the very same bytes. */
+  /**
+   * What it looks at: an SQL expression over a row's columns that gives bytes (BLOB). Filters that look at the same get
+   * the very same bytes.
+   */
   readonly looksAt: string
-  /** Begins with the first of that many rows, or fewer. */
+  /** Called before the first row; at most `rows` rows follow. */
   begin(rows: number, at: StageContext): Promise<RowJudge> | RowJudge
 }
 
 /**
  * A stage that has to see every row before it can choose one: mix, sample, allocate. It never moves rows itself; it
  * returns the name of a table or view `(input INTEGER, row BIGINT, position BIGINT, reason VARCHAR, detail VARCHAR,
- * signals VARCHAR)`. A line without a reason puts that row at that position of the output, and may come more than once; `signals`
- * is null, or JSON merged into the row's own. A line with a reason drops the row. A row without a line goes as `not-chosen`.
+ * signals VARCHAR)`. A line without a reason puts that row at that position of the output, and may come more than once;
+ * `signals` is null, or JSON merged into the row's own. A line with a reason drops the row. A row without a line is
+ * dropped as `not-chosen`.
  */
 export interface WholeStage extends Expecting, Cached {
   readonly kind: 'mixer'
@@ -270,7 +302,7 @@ export interface WholeStage extends Expecting, Cached {
   choose(inputs: readonly WholeInput[], at: StageContext & { readonly sql: SqlSession }): Promise<string>
 }
 
-/** Writes what a recipe made in a form others read, into a directory that appears whole or not at all. */
+/** Writes a recipe's output in a form that others read, into a directory that appears whole or not at all. */
 export interface Sink extends Expecting, Cached {
   readonly kind: 'exporter'
   readonly takes: RowKind
@@ -284,11 +316,11 @@ export interface Sink extends Expecting, Cached {
 
 type SetFilter = WholeFilter | OrderedFilter
 
-/** Anything that can stand in a recipe. */
+/** Anything that can appear in a recipe. */
 // biome-ignore lint/suspicious/noExplicitAny: a table of stages holds rows of every kind; the recipe checks that they fit
 export type AnyStage = Source<any> | MapStage<any, any> | RowFilter<any> | SqlFilter | SetFilter | WholeStage | Sink
 
-/** What kind of rows a stage takes; null for a source. */
+/** The kind of rows a stage takes; null for a source. */
 export function takenBy(stage: AnyStage): RowKind | null {
   return stage.kind === 'source' ? null : stage.takes
 }

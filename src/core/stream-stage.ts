@@ -1,7 +1,7 @@
 import { UserError } from './errors.ts'
 import type { AnyStage, Dropped, RowFilter, StageContext } from './stage.ts'
 
-/** Puts rows through a stage that works row by row; a source takes none. */
+/** Runs rows through a stage that works row by row; a source takes none. */
 export function streamOf(stage: AnyStage, rows: AsyncIterable<unknown>, at: StageContext): AsyncIterable<unknown> {
   if (stage.kind === 'source') return stage.rows(at)
   if (stage.kind === 'map') return stage.run(rows, at)

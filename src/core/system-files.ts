@@ -1,49 +1,52 @@
 import { BoundaryError } from './errors.ts'
 
 /**
- * One file or link of a sandbox that is not as its image has it. A directory that is one before and after is no change:
- * what is in it is. A directory that became something else is `modified`; of one that is gone only itself is `removed`.
+ * One file or link of a sandbox that differs from its image. A directory that stays a directory is no change: what is
+ * in it is. A directory that became something else is `modified`; when one is removed, only the directory itself is
+ * `removed`.
  */
 export interface SystemChange {
   readonly path: string
   readonly change: 'modified' | 'added' | 'removed'
 }
 
-/** System files that were put back, at most `listedChanges` of them. */
+/** System files that were restored, at most `listedChanges` of them. */
 export interface SystemChanges {
   readonly files: readonly SystemChange[]
-  /** How many there were, listed or not. */
+  /** How many there were, including those not listed. */
   readonly total: number
 }
 
-/** How many changes a list of them names. */
+/** How many changes a list names at most. */
 export const listedChanges = 1000
 
-/** How many files and directories of a sandbox may differ from its image for its system files to be found among them. */
+/** When more files and directories of a sandbox differ from its image, its system files are not looked for. */
 export const changedFilesLimit = 1_000_000
 
-/** Says that there are more. Tests do not run then: what was not looked at could be part of their system. */
+/**
+ * The failure when there are more. Tests do not run then: a file that was not examined could be part of their system.
+ */
 export function tooManyChanges(limit = changedFilesLimit): BoundaryError {
   const message = `the agent made or changed more than ${limit} files, too many to find the system files among them`
   return new BoundaryError('agent', message, { code: 'TooManyFilesError', retryable: false })
 }
 
-/** What has to be known about a sandbox to tell its system files from other files. */
+/** What must be known about a sandbox to tell its system files from other files. */
 export interface SystemView {
   /** The directories of the image's PATH. */
   readonly path: readonly string[]
   imageHas(path: string): Promise<boolean> | boolean
-  /** The beginning of a changed file; empty for what is no regular file. 64 KiB are enough. */
+  /** The beginning of a changed file; empty for anything but a regular file. 64 KiB are enough. */
   changedText(path: string): Promise<string> | string
 }
 
-/** What decides about a change: it alone, the image, or what the file says. */
+/** What decides about a change: its path alone, the image, or the content of the file. */
 export type Rule = 'system' | 'ordinary' | { readonly shadows: readonly string[] } | { readonly says: RegExp }
 
 /**
- * Whether a changed file is part of the system that runs tests, and has to be as the image has it while they run:
- * programs and libraries of the image, files that decide how programs start, and new files that take the place of either.
- * What is merely new, as a package that was installed, is not.
+ * Whether a changed file is part of the system that runs tests, and must match the image while they run: programs and
+ * libraries of the image, files that decide how programs start, and new files that shadow either. What is merely new,
+ * such as an installed package, is not.
  */
 export async function isSystemFile(change: SystemChange, view: SystemView): Promise<boolean> {
   const rule = ruleFor(change, view.path)
@@ -54,8 +57,8 @@ export async function isSystemFile(change: SystemChange, view: SystemView): Prom
 }
 
 /**
- * Whether a file is only what Python made of a source. It is never part of a solution, so that tests need not run again without it;
- * but Python believes what it says, so that it is put back like any other.
+ * Whether a file is only what Python compiled from a source. It is never part of a solution, so tests need not run
+ * again without it; but Python trusts it, so it is restored like any other.
  */
 export function isBytecode(path: string): boolean {
   return bytecode.test(path)
@@ -78,11 +81,11 @@ export function ruleFor({ path, change }: SystemChange, searchPath: readonly str
     return { shadows: libraryDirs.map((it) => `${it}/${name}`).filter((it) => it !== path) }
   const shadows = [...shadowedModules(path, searchPath), ...shadowedHeaders(path)]
   if (shadows.length > 0) return { shadows }
-  // A link to elsewhere in the place of a directory that was missing.
+  // A link that takes the place of a missing directory and leads elsewhere.
   return isOnTheWay(path, programs) || pythonDir.test(path) ? 'system' : 'ordinary'
 }
 
-/** Programs and libraries of the image; links that lead to them too. */
+/** Programs and libraries of the image, and links that lead to them. */
 const parts =
   /^\/(?:s?bin|lib(?:32|64|x32)?|usr\/(?:s?bin|lib(?:32|64|x32|exec)?|include|games|share\/(?:perl5?|python3?|nodejs|node_modules|git-core|bash-completion))|usr\/local\/(?:s?bin|lib(?:32|64|exec)?|include|go|cargo|rustup)|etc\/(?:alternatives|pam\.d|security))(?:\/|$)/
 
@@ -92,24 +95,25 @@ const pythonDir = /\/(?:python\d[\d.]*|(?:site|dist)-packages)$/
 
 const bytecode = /\/__pycache__\/[^/]+\.pyc$/
 
-/** What dpkg runs by itself, also when another package is installed. */
+/** Scripts that dpkg runs by itself, even when another package is installed. */
 const packageScripts = /^\/var\/lib\/dpkg\/info\/[^/]+\.(?:pre|post)(?:inst|rm)$/
 
-/** Where new libraries are found by programs that are there already. */
+/** Where existing programs find new libraries. */
 const libraries = /^\/(?:usr\/(?:local\/)?)?lib(?:32|64|x32)?\//
 const libraryDirs = ['', '/x86_64-linux-gnu', '/aarch64-linux-gnu'].flatMap((below) =>
   ['/lib', '/usr/lib', '/usr/local/lib', '/lib64', '/usr/lib64'].map((dir) => `${dir}${below}`),
 )
 
-/** Where programs are looked for by name, whatever PATH an image sets. */
+/** Where programs are looked up by name, whatever PATH an image sets. */
 const programDirs = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
-/** Files that decide how programs start, new ones too. */
+/** Files that decide how programs start, including new ones. */
 const startup = new RegExp(
   [
     // The dynamic loader and name services.
     '^/etc/(?:ld\\.so\\.[^/]+(?:/.*)?|ld-nix\\.so\\.preload|ld-musl-[^/]+\\.path|suid-debug|nsswitch\\.conf)$',
-    // A service that nsswitch.conf names and the image lacks is looked for all the same, by every program that asks for a user.
+    // If nsswitch.conf names a service that the image lacks, every program that looks up a user still searches for its
+    // library.
     '/libnss_[^/]+\\.so(?:\\.|$)',
     '/glibc-hwcaps(?:/|$)|^/(?:usr/)?lib(?:/[^/]+)?/gconv/gconv-modules(?:\\.|$)',
     // Shells and logins.
@@ -133,7 +137,7 @@ const homeFiles = new Set(
     ' ',
   ),
 )
-/** Below a home directory: the files, and links in the place of directories on the way to them. */
+/** Below a home directory: the files, and links that replace directories on the way to them. */
 const homePlaces =
   /^(?:\.config(?:\/curlrc|\/(?:git|pip|uv|fish|environment\.d|npm)(?:\/.*)?)?|\.gradle(?:\/init\.(?:d(?:\/.*)?|gradle(?:\.kts)?))?|\.pip(?:\/.*)?|\.ssh(?:\/(?:config|rc))?|\.cargo(?:\/(?:config(?:\.toml)?|env))?|\.local(?:\/(?:lib|bin|bin\/env))?|\.local\/lib\/python[^/]*(?:\/site-packages)?)$/
 
@@ -150,7 +154,7 @@ const gitConfig = /\.git\/(?:modules\/.+\/)?config(?:\.worktree)?$/
 const gitPrograms =
   /(?:^|\])[ \t]*(?:hookspath|fsmonitor|sshcommand|gitproxy|editor|pager|askpass|path|textconv|external|program|packobjectshook|clean|smudge|process)\s*=/im
 
-/** What `go env -w` writes: some of it names programs that are run. */
+/** What `go env -w` writes: some of it names programs to run. */
 const goSettings = /^\/(?:root|home\/[^/]+)\/\.config\/go\/env$/
 const goPrograms = /^[ \t]*(?:GOFLAGS|GOROOT|GOTOOLDIR|GOTOOLCHAIN|CC|CXX|FC|AR|PKG_CONFIG|GO_EXTLINK_ENABLED)\s*=/m
 
@@ -159,8 +163,8 @@ const modulePlace =
   /^(?<lib>.*\/lib(?:64)?)\/python(?<version>\d[\d.]*)\/(?:(?<below>lib-dynload|site-packages|dist-packages)\/)?(?<rest>.+)$/
 
 /**
- * Modules that a new file takes the place of if the image has one of them: of two in one directory a package comes before a library and
- * that before a source; and some directories come before others. Bytecode takes the place of its source.
+ * Modules that a new file shadows if the image has one of them: within a directory a package wins over a library, and a
+ * library over a source; and some directories come before others. Bytecode shadows its source.
  */
 function shadowedModules(path: string, searchPath: readonly string[]): string[] {
   const { lib = '', version = '', below, rest = '' } = modulePlace.exec(path)?.groups ?? {}
@@ -181,12 +185,13 @@ function shadowedModules(path: string, searchPath: readonly string[]): string[] 
   return [
     ...beside,
     ...later.flatMap((place) => ['', '.py', ...libraries].map((end) => `${place}/${name}${end}`)),
-    // Every environment of this Python looks here first, wherever it is: where the standard library is whole, nothing else belongs here.
+    // Every environment of this Python looks here first, wherever it is: a complete standard library leaves nothing
+    // else to add here.
     ...(isAmongOwn ? [`${lib}/python${version}/unittest`] : []),
   ]
 }
 
-/** Parts of the standard library that Debian has in packages of their own. */
+/** Parts of the standard library that Debian ships as separate packages. */
 const splitOff = new Set('distutils ensurepip idlelib lib2to3 test tkinter turtle turtledemo venv'.split(' '))
 
 function libraryEndings(version: string): string[] {
@@ -195,7 +200,10 @@ function libraryEndings(version: string): string[] {
   return [...machines.map((machine) => `.cpython-${tag}-${machine}.so`), '.abi3.so', '.so']
 }
 
-/** Where Python looks after a place: Debian's own packages come last, and those of a user before those of all, also of environments. */
+/**
+ * Where Python looks after a place: a user's packages come before system-wide ones, including those of environments,
+ * and Debian's own come last.
+ */
 function laterPlaces({ lib, version, below }: ModulePlace, searchPath: readonly string[]): string[] {
   const own = `${lib}/python${version}`
   const debian = ['/usr/local/lib', '/usr/lib'].map((each) => `${each}/python${version}/dist-packages`)
@@ -215,12 +223,12 @@ interface ModulePlace {
   readonly below: string | undefined
 }
 
-/** Versions of Perl in Debian and Ubuntu, for places that name none. */
+/** Versions of Perl in Debian and Ubuntu, for paths that name none. */
 const perlVersions = ['5.32.1', '5.34.0', '5.36.0', '5.38.2', '5.40.1']
 const perlPlace =
   /^\/usr\/(?:local\/(?:share|lib\/[^/]+)\/perl\/(?<local>[\d.]+)|lib\/[^/]+\/(?:perl5?\/(?<own>[\d.]+)|perl-base)|share\/perl5)\/(?<name>.+)$/
 
-/** The same for Perl, which looks into these places before others; and compiled modules come before their sources. */
+/** The same for Perl, which searches these places first; compiled modules also come before their sources. */
 function shadowedPerl(path: string): string[] {
   const { local, own, name } = perlPlace.exec(path)?.groups ?? {}
   const beside = path.endsWith('.pmc') ? [path.slice(0, -1)] : []
@@ -235,14 +243,14 @@ function shadowedPerl(path: string): string[] {
   return [...beside, ...all.map((dir) => `${dir}/${module}`).filter((other) => other !== path)]
 }
 
-/** Compilers look into /usr/local first. */
+/** Compilers search /usr/local first. */
 function shadowedHeaders(path: string): string[] {
   const name = /^\/usr\/local\/include\/(.+)$/.exec(path)?.[1]
   const dirs = ['', '/x86_64-linux-gnu', '/aarch64-linux-gnu']
   return name === undefined ? [] : dirs.map((dir) => `/usr/include${dir}/${name}`)
 }
 
-/** A directory that leads to system files became something else. */
+/** Whether a directory that leads to system files became something else. */
 function isOnTheWay(path: string, programs: ReadonlySet<string>): boolean {
   if (/^\/(?:usr|usr\/local|usr\/share|usr\/etc|etc|etc\/xdg|root|home|home\/[^/]+|opt)$/.test(path)) return true
   return [...programs].some((dir) => dir === path || dir.startsWith(`${path}/`))

@@ -11,7 +11,7 @@ export const sandboxPaths = {
   artifacts: '/logs/artifacts',
 } as const
 
-/** The file in a trial's `agent/` that holds every call of a model: what was sent and what was replied, word for word. */
+/** The file in a trial's `agent/` that holds every model call: what was sent and what came back, word for word. */
 export const exchangesName = 'exchanges.jsonl'
 
 /** Where a run's trajectories grow while it runs, in the same directory as the files they become. */

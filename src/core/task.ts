@@ -1,4 +1,4 @@
-/** A number of a user inside a sandbox, or its name. */
+/** A user inside a sandbox, by id or name. */
 export type User = string | number
 
 /** What a phase may reach. `allowlist` with no hosts denies everything. */
@@ -57,7 +57,7 @@ export interface AgentLimits {
   /** Undefined means no limit. */
   readonly timeoutSec?: number
   readonly user?: User
-  /** Undefined means the environment's. */
+  /** Undefined means the environment's network. */
   readonly network?: Network
 }
 
@@ -118,13 +118,19 @@ export interface Task {
   readonly digests: TaskDigests
 }
 
-/** What trials are named after and records say of a task: known without reading it where none of its files has changed. */
+/**
+ * What trials are named after and records say about a task: known without reading the task if none of its files
+ * changed.
+ */
 export type NamedTask = Pick<Task, 'name' | 'dir' | 'digests'>
 
-/** The key under `[metadata]` of task.toml that says so; other programs ignore it. */
+/** The key under `[metadata]` of task.toml that lets an agent change system files; other programs ignore it. */
 export const mayModifySystemKey = 'agent_may_modify_system'
 
-/** Whether a task lets its agent change programs, libraries and startup files: then tests run on the agent's system alone. */
+/**
+ * Whether a task lets its agent change programs, libraries and startup files: then tests run only on the agent's
+ * system.
+ */
 export function mayModifySystem({ metadata }: Pick<Task, 'metadata'>): boolean {
   return metadata[mayModifySystemKey] === true
 }

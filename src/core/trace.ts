@@ -1,6 +1,6 @@
 import type { TrialRecord } from './trial.ts'
 
-/** A file of a finished trial, read as far as its reader's limit. What an agent wrote is hostile. */
+/** A file of a finished trial, read up to its reader's limit. What an agent wrote is hostile. */
 export interface TrialFile {
   /** The step it belongs to; null for a single-step trial. */
   readonly step: string | null
@@ -38,7 +38,7 @@ export type DropReason = (typeof dropReasons)[number]
 /** Something that did not become a trace: a whole trial, or one trajectory of it. */
 export interface Drop {
   readonly reason: DropReason
-  /** What exactly was met, for a person. */
+  /** What exactly was found, for a person. */
   readonly detail: string
   /** The trajectory it is about; null when the trial gives no trace at all. */
   readonly traceSource: string | null
@@ -60,7 +60,7 @@ export interface TraceFacts {
   readonly end: string
   readonly exit: string | null
   readonly boundary: string | null
-  /** Of a trial of several steps, those of this step. */
+  /** In a multi-step trial, only those of this step. */
   readonly turns: number | null
   readonly inputTokens: number | null
   readonly outputTokens: number | null
@@ -68,6 +68,6 @@ export interface TraceFacts {
   readonly promptDigest: string | null
   /** The step of a multi-step task. */
   readonly step: string | null
-  /** What tests said with and without the system files that the agent changed; null when it changed none. */
+  /** How test results compare with and without the system files that the agent changed; null when it changed none. */
   readonly systemEffect: 'differ' | 'same' | null
 }

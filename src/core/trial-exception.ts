@@ -1,7 +1,7 @@
 import type { AgentExit } from './agent.ts'
 import type { Failure, Span, StepRecord, TrialRecord } from './trial.ts'
 
-/** How a trial that did not simply finish shows in tools that know exceptions only. */
+/** How a trial that did not simply finish appears in tools that only know exceptions. */
 export interface TrialException {
   /** Python-style class name. */
   readonly type: string
@@ -11,7 +11,9 @@ export interface TrialException {
   readonly occurredAt: string
 }
 
-/** The exception of a trial, or null. A limit that stopped a step's agent is the step's, not the trial's. */
+/**
+ * The exception of a trial, or null. A limit that stopped the agent of one step belongs to that step, not to the trial.
+ */
 export function exceptionOf(record: TrialRecord): TrialException | null {
   const { end } = record
   if (end.kind === 'failed') return fromFailure(end.failure)
@@ -20,7 +22,7 @@ export function exceptionOf(record: TrialRecord): TrialException | null {
   return fromExit(end.exit, record.spans.agentExecution, record.finishedAt, 'AgentTimeoutError')
 }
 
-/** The exception of one step, where a time limit has another name. */
+/** The exception of one step, where a time limit has a different name. */
 export function exceptionOfStep(step: StepRecord, finishedAt: string): TrialException | null {
   if (step.failure) return fromFailure(step.failure)
   return step.exit && fromExit(step.exit, step.agentExecution, finishedAt, 'TimeoutError')
@@ -36,7 +38,7 @@ function fromExit(exit: AgentExit, span: Span | null, finishedAt: string, timeou
     return make('NonZeroAgentExitCodeError', `the agent exited with code ${exit.exitCode}`, at)
   }
   if (exit.kind !== 'limit') return null
-  // Trainers tell a conversation that outgrew its model by this name.
+  // Trainers recognize a conversation that outgrew its model by this name.
   if (exit.limit === 'context') {
     return make('ContextLengthExceededError', "the conversation outgrew the model's context", at)
   }

@@ -32,15 +32,15 @@ export interface Span {
   readonly finishedAt: string | null
 }
 
-/** What an agent changed of the system that ran its tests, and whether that made a difference. */
+/** What an agent changed in the system that ran its tests, and whether that made a difference. */
 export interface SystemReport {
-  /** Put back to the image's versions while the tests ran. */
+  /** Restored to the image's versions while the tests ran. */
   readonly restored: SystemChanges
-  /** What the tests gave on the image's system; null when they gave nothing. */
+  /** The tests' result on the image's system; null when they gave none. */
   readonly onImage: Rewards | null
-  /** The same on the agent's; absent where they did not run there. */
+  /** Their result on the agent's system; absent if they did not run there. */
   readonly onAgent?: Rewards | null
-  /** Then the lower of the two counted, and never a full reward. */
+  /** True: the lower of the two counted, and never a full reward. */
   readonly differ: boolean
 }
 
@@ -53,13 +53,13 @@ export interface StepRecord {
   readonly metadata: Readonly<Record<string, unknown>> | null
   readonly agentExecution: Span | null
   readonly verifier: Span | null
-  /** Absent where no system file was put back. */
+  /** Absent when no system file was restored. */
   readonly system?: SystemReport
 }
 
-/** What a trial that was interrupted before did with the replies that were recorded then. */
+/** What a resumed trial did with the replies recorded before it was interrupted. */
 export type Resumed =
-  /** They were replayed, and then the model was asked on. What they cost when they were paid for is in the trial's usage. */
+  /** They were replayed, and the model continued from there. What they originally cost is in the trial's usage. */
   | {
       readonly kind: 'replayed'
       readonly turns: number
@@ -69,7 +69,10 @@ export type Resumed =
       /** Null when no price is known. */
       readonly costUsd: number | null
     }
-  /** A request was not the recorded one, so that the trial started over without them. Texts are the agent's or the task's: hostile. */
+  /**
+   * A request differed from the recorded one, so the trial started over without them. Texts come from the agent or the
+   * task: hostile.
+   */
   | {
       readonly kind: 'diverged'
       /** How many were replayed before that. */
@@ -81,10 +84,10 @@ export type Resumed =
       readonly expected: string
       readonly got: string
     }
-  /** They could not be used, so that the trial started over. */
+  /** They could not be used, so the trial started over. */
   | { readonly kind: 'not-replayed'; readonly reason: string }
 
-/** Everything that is known about one finished trial; written once. */
+/** Everything known about one finished trial; written once. */
 export interface TrialRecord {
   readonly schema: 'trial/1'
   readonly id: string
@@ -102,9 +105,9 @@ export interface TrialRecord {
   readonly config: TrialConfig
   readonly end: TrialEnd
   readonly isolation: Isolation | null
-  /** True when both reward files existed, so that the precedence decided. */
+  /** True when both reward files existed, so the precedence decided. */
   readonly bothRewardFiles: boolean
-  /** Absent where no system file was put back, and for a task with steps: each has its own. */
+  /** Absent when no system file was restored, and for a task with steps: each step has its own. */
   readonly system?: SystemReport
   readonly usage: Usage | null
   readonly metadata: Readonly<Record<string, unknown>> | null
@@ -120,7 +123,10 @@ export interface TrialRecord {
   readonly finishedAt: string
 }
 
-/** What happens to a trial, in this order; `trial-cancel` may come at any point. Harbor's names are START, ENVIRONMENT_START, ... */
+/**
+ * The events of a trial, in this order; `trial-cancel` may come at any point. Harbor's names are START,
+ * ENVIRONMENT_START, ...
+ */
 export type TrialEventName =
   | 'trial-start'
   | 'environment-start'
@@ -138,10 +144,10 @@ export interface TrialEvent {
   readonly record?: TrialRecord
 }
 
-/** Called for every event of every trial, one after the other; what it throws fails the trial. */
+/** Called for every event of every trial, one at a time; an exception fails the trial. */
 export type TrialHook = (event: TrialEvent) => Promise<void> | void
 
-/** What a trial used. One of several steps may have counted step by step only: then it is their sum. */
+/** What a trial used; the sum of its steps when only they were counted. */
 export function usageOf({ usage, steps }: Pick<TrialRecord, 'usage' | 'steps'>): Usage | null {
   const parts = (steps ?? []).flatMap((step) => step.usage ?? [])
   if (usage !== null || parts.length === 0) return usage
@@ -155,7 +161,7 @@ export function usageOf({ usage, steps }: Pick<TrialRecord, 'usage' | 'steps'>):
   }
 }
 
-/** An ending in one line. */
+/** A trial's end in one line. */
 export function describeEnd(end: TrialEnd): string {
   if (end.kind === 'scored') return `scored ${JSON.stringify(end.rewards)}`
   if (end.kind === 'cancelled') return 'cancelled'

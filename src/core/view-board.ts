@@ -2,9 +2,9 @@
 export interface ViewBenchmark {
   /** `name@version`, or the name alone where no version is known. */
   readonly key: string
-  /** The most tasks that a run of it had. */
+  /** The largest number of tasks in any run of it. */
   readonly tasks: number
-  /** Runs that were compared with each other for the ranks. */
+  /** How many runs were compared with each other for the ranks. */
   readonly ranked: number
 }
 
@@ -23,12 +23,12 @@ export interface ViewBoardCell {
   /** Finished runs of the same model, agent and benchmark. */
   readonly runs: number
   readonly jobName: string
-  /** The id of the job where the viewer has it. */
+  /** The job's id, if the viewer has that job. */
   readonly job: string | null
   readonly state: 'finished' | 'partial'
-  /** One more than the number of runs that are known to be better. Null for partial results. */
+  /** One more than the number of runs known to be better. Null for partial results. */
   readonly rank: number | null
-  /** Others have the same rank. */
+  /** Whether others have the same rank. */
   readonly tied: boolean
 }
 
@@ -40,7 +40,7 @@ export interface ViewBoardRow {
   readonly sizeB: number | null
   readonly base: string | null
   readonly datasets: readonly string[]
-  /** Rows of the datasets it was trained on, where all are known. */
+  /** Rows of the datasets it was trained on, if all are known. */
   readonly trainingRows: number | null
   /** In the order of the benchmarks. */
   readonly cells: readonly (ViewBoardCell | null)[]
@@ -94,7 +94,7 @@ export interface Ancestor {
   readonly registered: boolean
   readonly facts: Readonly<Record<string, string | number | null>>
   readonly parents: readonly Ancestor[]
-  /** What is not followed further, counted, with the first names. */
+  /** Sources that are not followed further: counted, with the first names. */
   readonly sources: readonly { readonly kind: string; readonly count: number; readonly first: readonly string[] }[]
 }
 
@@ -118,11 +118,11 @@ export interface ViewModel {
   /** The parameters of its training run as JSON; null where none are known. */
   readonly parameters: string | null
   readonly benchmarks: readonly ViewBenchmark[]
-  /** Its lines of the leaderboard, one for each agent. */
+  /** Its rows on the leaderboard, one per agent. */
   readonly rows: readonly ViewBoardRow[]
   /** Newest first. */
   readonly runs: readonly ViewModelRun[]
-  /** Models that were made from it. */
+  /** Models made from it. */
   readonly children: readonly string[]
 }
 

@@ -3,7 +3,7 @@ import type { ViewBin, ViewDataRow, ViewDataRows } from './view-data.ts'
 export interface DataRequest {
   readonly offset: number
   readonly limit: number
-  /** Words that a row must have. */
+  /** Words that a row must contain. */
   readonly q: string
   readonly sort: string
   readonly descending: boolean
@@ -13,13 +13,16 @@ export interface DataRequest {
   readonly tokens: readonly [least: number, most: number]
 }
 
-/** What the rows without a value are listed by. */
+/** The label under which rows without a value are listed. */
 const noValue = '(none)'
 
-/** Rows that match, a part of them, and how all that match are spread. */
+/** One page of the rows that match, and how all matching rows are distributed. */
 export type DataMatches = Pick<ViewDataRows, 'items' | 'offset' | 'total' | 'turns' | 'tokens' | 'results' | 'sources'>
 
-/** The rows that match a request. `hits`: a 1 or 0 for each row, whether it has the words; null when none were asked for. */
+/**
+ * The rows that match a request. `hits`: 1 or 0 for each row, whether it contains the words; null when none were asked
+ * for.
+ */
 export function listDataRows(
   rows: readonly ViewDataRow[],
   hits: ArrayLike<number> | null,
@@ -38,7 +41,7 @@ export function listDataRows(
   }
 }
 
-/** True where all rows are wanted in their order. */
+/** True when all rows are wanted in their order. */
 export function isPlainData(ask: DataRequest): boolean {
   const { q, sort, result, source, turns, tokens } = ask
   const isOpen = ([least, most]: readonly [number, number]) => least === 0 && most === Number.MAX_SAFE_INTEGER
@@ -68,7 +71,7 @@ const orders: Readonly<Record<string, Compare>> = {
 
 const mostBins = 24
 
-/** Numbers in bins of one round width; the few largest share the last one. */
+/** Numbers in bins of one round width; the few largest share the last bin. */
 export function binsOf(values: readonly number[]): ViewBin[] {
   if (values.length === 0) return []
   const sorted = Float64Array.from(values).sort()
@@ -88,7 +91,7 @@ export function binsOf(values: readonly number[]): ViewBin[] {
     : bins
 }
 
-/** The next number of 1, 2 or 5 times a power of ten. */
+/** The next number that is 1, 2 or 5 times a power of ten. */
 function roundUp(value: number): number {
   if (value <= 1) return 1
   const power = 10 ** Math.floor(Math.log10(value))

@@ -5,13 +5,13 @@ import type { ViewPage, ViewText } from './view.ts'
 export interface ViewDataset {
   readonly id: string
   readonly name: string
-  /** Where it lies. */
+  /** Where it is on disk. */
   readonly path: string
-  /** The run of a recipe that it belongs to. */
+  /** The recipe run it belongs to. */
   readonly recipe: string | null
 }
 
-/** A row of a dataset in a list; null where the dataset does not say. */
+/** A row of a dataset in a list; a field is null where the dataset does not say. */
 export interface ViewDataRow {
   readonly number: number
   readonly id: string | null
@@ -23,20 +23,20 @@ export interface ViewDataRow {
   readonly agent: string | null
   readonly turns: number
   readonly messages: number
-  /** About: a token is four bytes. */
+  /** Approximate: four bytes per token. */
   readonly tokens: number
-  /** How the first question begins. */
+  /** The beginning of the first question. */
   readonly begins: string
 }
 
-/** How many rows have a number from `from` up to below `to`; the last may be open. */
+/** How many rows have a number from `from` up to but not including `to`; the last bin may be open. */
 export interface ViewBin {
   readonly from: number
   readonly to: number | null
   readonly rows: number
 }
 
-/** Rows that match, and what they are like. */
+/** Rows that match, and how they are distributed. */
 export interface ViewDataRows extends ViewPage<ViewDataRow> {
   readonly dataset: ViewDataset
   /** How many rows have been read, and how many there are if that is known. */
@@ -46,16 +46,16 @@ export interface ViewDataRows extends ViewPage<ViewDataRow> {
   readonly trouble: string | null
   readonly turns: readonly ViewBin[]
   readonly tokens: readonly ViewBin[]
-  /** The commonest values, with the rows that have each. */
+  /** The most common values, and how many rows have each. */
   readonly results: readonly (readonly [value: string, rows: number])[]
   readonly sources: readonly (readonly [value: string, rows: number])[]
-  /** Rows of the dataset that an export does not hold. */
+  /** How many rows of the dataset an export leaves out. */
   readonly leftOut?: number
 }
 
-/** What the files of an export say about a dataset beside its rows. */
+/** What the files of an export say about a dataset besides its rows. */
 export interface ViewDataExport extends Omit<ViewDataRows, 'items' | 'offset'> {
-  /** Into how many parts the words of the rows are divided. */
+  /** How many parts the rows' word index is split into. */
   readonly wordParts: number
 }
 
@@ -65,7 +65,7 @@ export interface ViewDataKeys {
   readonly ids: readonly (string | null)[]
 }
 
-/** Words that gave a way to the reward away that is not the task's. Places are in the content of the message. */
+/** Words that reveal a way to the reward other than the task's. Places are in the content of the message. */
 export interface ViewEvidence {
   readonly message: number
   readonly sign: string
@@ -88,7 +88,7 @@ export interface ViewLineageStop {
   readonly text: string
   readonly detail: string | null
   readonly dropped: boolean
-  /** It is the row that is shown. */
+  /** True for the row that is shown. */
   readonly here: boolean
   /** The address of a page that shows it. */
   readonly link: string | null
@@ -102,7 +102,7 @@ export interface ViewDataRowPage {
   /** How many messages there are; not all of a very long conversation are sent at once. */
   readonly total: number
   readonly offset: number
-  /** Messages after those that an export holds. */
+  /** How many of the later messages an export leaves out. */
   readonly leftOut?: number
   readonly messages: readonly ViewDataMessage[]
   readonly evidence: readonly ViewEvidence[]
@@ -112,7 +112,7 @@ export interface ViewDataRowPage {
 
 export interface ViewSimilarRow {
   readonly row: ViewDataRow
-  /** The share of runs of five words that both have, estimated. */
+  /** The estimated share of five-word sequences that both have in common. */
   readonly similarity: number
 }
 
@@ -124,7 +124,7 @@ export interface ViewSimilarRows {
 export interface ViewStage extends StageCount {
   readonly from: readonly string[]
   readonly form: string
-  /** The dataset of the rows it gave; null when they were not kept apart. */
+  /** The dataset of the rows it produced; null when they were not kept separately. */
   readonly dataset: string | null
 }
 
@@ -147,7 +147,7 @@ export interface ViewDropped {
   readonly reason: string
   readonly detail: string | null
   readonly begins: string
-  /** The address of the row as it was before. */
+  /** The address of the row before the change. */
   readonly link: string | null
 }
 
@@ -155,7 +155,7 @@ export interface ViewDroppedRows extends ViewPage<ViewDropped> {
   readonly recipe: string
   readonly stage: string
   readonly reasons: Readonly<Record<string, number>>
-  /** Dropped rows that match and that an export does not hold. */
+  /** How many matching dropped rows an export leaves out. */
   readonly leftOut?: number
 }
 

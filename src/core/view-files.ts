@@ -1,14 +1,14 @@
 /** How many rows of a list, and steps of a trajectory, one file of an export holds. */
 export const exportShard = { rows: 500, steps: 40 } as const
 
-/** The attribute of the root element by which the page knows that it is an export and has no server. */
+/** The attribute of the root element that tells the page it is an export without a server. */
 export const exportMark = 'data-export'
 
 const longest = 120
 
 /**
- * A name as part of a path that every file server passes on as it is: letters, digits, `-`, `_` and `.` stay, everything else becomes `~` and its
- * bytes. Long names are cut and get a digest.
+ * A name as part of a path that every file server passes on unchanged: letters, digits, `-`, `_` and `.` stay,
+ * everything else becomes `~` and its bytes. Long names are cut and get a digest.
  */
 export function fileName(name: string): string {
   const plain = encodeURIComponent(name.replace(/\p{Surrogate}/gu, '\u{fffd}'))

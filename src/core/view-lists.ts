@@ -4,7 +4,7 @@ import type { ViewJobRow, ViewPage, ViewTaskRow, ViewTrialRow } from './view.ts'
 export interface ListRequest {
   readonly offset: number
   readonly limit: number
-  /** Words that all have to occur. */
+  /** Words that must all occur. */
   readonly q: string
   readonly sort: string
   readonly descending: boolean
@@ -12,7 +12,7 @@ export interface ListRequest {
   readonly filter: string
 }
 
-/** True where the list is wanted as it is, so that only a part of it has to be read. */
+/** True when the list is wanted in its usual order and unfiltered, so only a part of it has to be read. */
 export function isPlain({ q, filter, sort, descending }: ListRequest, usual: string): boolean {
   return q === '' && filter === '' && (sort === '' || (sort === usual && !descending))
 }
@@ -80,7 +80,7 @@ export function listTrials(
   return slice(sorted(matching, keys, request, { key: 'name', descending: false }), request, complete)
 }
 
-/** A test for texts in which every word has to occur. */
+/** Tests whether some texts contain every word of `q`. */
 export function matcher(q: string): (...texts: string[]) => boolean {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0) return () => true

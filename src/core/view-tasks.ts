@@ -9,10 +9,10 @@ export interface ViewTaskItem {
   readonly name: string
   /** The folder or file it comes from; null where only jobs know it. */
   readonly set: string | null
-  /** The pipeline that made it, or the category that it names. */
+  /** The pipeline that made it, or the category it names. */
   readonly family: string | null
   readonly difficulty: string | null
-  /** How its instruction begins. */
+  /** The beginning of its instruction. */
   readonly begins: string
   /** What `tasks check` said; null where there is no report. */
   readonly verdict: ViewVerdict | null
@@ -37,7 +37,7 @@ type Counts = readonly (readonly [value: string, tasks: number])[]
 export interface ViewTaskItems extends ViewPage<ViewTaskItem> {
   /** How many tasks there are. */
   readonly known: number
-  /** Folders that have a task.toml and yet are no tasks, and sets that could not be read to the end. */
+  /** Folders with a task.toml that are not tasks, and sets that could not be read to the end. */
   readonly broken: readonly { readonly name: string; readonly why: string }[]
   readonly families: Counts
   readonly difficulties: Counts
@@ -73,11 +73,11 @@ export interface ViewTaskCheck {
 
 export interface ViewTask {
   readonly item: ViewTaskItem
-  /** Where it lies; null where its files cannot be read. */
+  /** Where it is on disk; null where its files cannot be read. */
   readonly path: string | null
   /** Why its files cannot be read. */
   readonly trouble: string | null
-  /** What its task.toml says, for a glance. */
+  /** The main facts from its task.toml. */
   readonly facts: readonly (readonly [name: string, value: string])[]
   readonly files: readonly (ViewFile & { readonly part: ViewTaskPart })[]
   readonly filesCut: boolean
@@ -90,15 +90,15 @@ export interface ViewTask {
     readonly message: string
   }[]
   readonly notes: readonly string[]
-  /** The report is of another version of the task. */
+  /** True when the report is about another version of the task. */
   readonly isOld: boolean
-  /** The best first. */
+  /** Best first. */
   readonly rates: readonly ViewSolveRate[]
   /** False while jobs are still being read. */
   readonly complete: boolean
 }
 
-/** What tasks without a value are listed by. */
+/** The label under which tasks without a value are listed. */
 const noTaskValue = '(none)'
 
 const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
@@ -110,7 +110,7 @@ const orders: Readonly<Record<string, (a: ViewTaskItem, b: ViewTaskItem) => numb
   solved: (a, b) => (a.mean ?? -1) - (b.mean ?? -1) || a.trials - b.trials,
 }
 
-/** Tasks that match, with the values to filter by. `textOf` gives more of a task to search in. */
+/** Tasks that match, with the values to filter by. `textOf` returns further text of a task to search. */
 export function listTaskItems(
   items: readonly ViewTaskItem[],
   request: TaskListRequest,

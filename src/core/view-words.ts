@@ -1,7 +1,7 @@
-/** Longer words are known by their beginning. */
+/** Longer words are indexed by their beginning. */
 const longest = 40
 
-/** The words of a text, each once: runs of letters and digits in lower case, as the server's index of words has them. */
+/** The words of a text, each once: runs of letters and digits in lower case, as in the server's word index. */
 export function wordsOf(text: string): Set<string> {
   const words = new Set<string>()
   for (const [word] of text.matchAll(/[a-z0-9\u0080-\uffff]+/gi))
@@ -9,7 +9,7 @@ export function wordsOf(text: string): Set<string> {
   return words
 }
 
-/** In how many files the words of some rows are kept, so that a search loads a small part of them. */
+/** How many files the word index of some rows is split into, so that a search loads only a small part of it. */
 export const wordFiles = 16
 
 /** The file that holds a word. */
@@ -19,5 +19,5 @@ export function wordFileOf(word: string): number {
   return (hash >>> 0) % wordFiles
 }
 
-/** Of each word the numbers of the rows that have it. */
+/** For each word, the numbers of the rows that contain it. */
 export type WordFile = Readonly<Record<string, readonly number[]>>

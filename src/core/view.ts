@@ -1,6 +1,6 @@
 import type { SystemReport, TrialRecord } from './trial.ts'
 
-/** `unknown`: Harbor or another machine may be at work on the job, which cannot be seen from here. */
+/** `unknown`: Harbor or another machine may be working on the job, which cannot be seen from here. */
 export type ViewJobState = 'running' | 'finished' | 'interrupted' | 'unknown'
 
 /** A slice of a list. */
@@ -33,11 +33,11 @@ export interface ViewJobRow {
 }
 
 export interface ViewJobs extends ViewPage<ViewJobRow> {
-  /** Directories that look like jobs and cannot be read. */
+  /** Directories that look like jobs but cannot be read. */
   readonly broken: readonly { readonly name: string; readonly why: string }[]
 }
 
-/** What a trial came to, for a color: a reward above 0 but below 1 is `partial`. */
+/** The outcome of a trial, for a color: a reward above 0 but below 1 is `partial`. */
 export type ViewOutcome = 'solved' | 'partial' | 'unsolved' | 'unverified' | 'failed' | 'cancelled' | 'running'
 
 /** A trial in a list. */
@@ -49,7 +49,7 @@ export interface ViewTrialRow {
   readonly attempt: number
   readonly outcome: ViewOutcome
   readonly reward: number | null
-  /** Why the agent stopped where it did not simply finish: `time limit`, `exit code 1`. */
+  /** Why the agent stopped, if it did not simply finish: `time limit`, `exit code 1`. */
   readonly stop: string | null
   readonly boundary: string | null
   readonly code: string | null
@@ -61,7 +61,7 @@ export interface ViewTrialRow {
   readonly outputTokens: number | null
   readonly costUsd: number | null
   readonly retries: number
-  /** System files that the agent changed were put back for the tests. */
+  /** True when system files that the agent changed were restored for the tests. */
   readonly tampered: boolean
 }
 
@@ -73,7 +73,7 @@ export interface ViewMean {
   readonly trials: number
 }
 
-/** How a number is spread over trials. */
+/** How a number is distributed over trials. */
 export interface ViewSpread {
   readonly count: number
   readonly sum: number
@@ -102,14 +102,14 @@ export interface ViewGroup {
   readonly phaseSec: Readonly<Record<string, ViewSpread | null>>
 }
 
-/** Everything on top of a job's page. */
+/** Everything at the top of a job's page. */
 export interface ViewJob {
   readonly job: ViewJobRow
   readonly layout: 'harbor' | 'packed'
   readonly groups: readonly ViewGroup[]
   /** Trials by outcome. */
   readonly outcomes: Readonly<Partial<Record<ViewOutcome, number>>>
-  /** How many trials have been read; the numbers above are of these. */
+  /** How many trials have been read; the numbers above cover these. */
   readonly indexed: number
   readonly complete: boolean
   readonly running: readonly ViewTrialRow[]
@@ -147,12 +147,12 @@ export interface ViewTrial {
   /** Null while the trial runs. */
   readonly record: TrialRecord | null
   readonly files: readonly ViewFile[]
-  /** There are more files than are listed. */
+  /** True when there are more files than are listed. */
   readonly filesCut: boolean
   readonly tests: readonly ViewTest[]
   readonly system: readonly SystemReport[]
   readonly notes: readonly string[]
-  /** The trials before and after it, in the order of names. */
+  /** The trials before and after it, by name. */
   readonly previous: string | null
   readonly next: string | null
   /** Commands for a shell. */
@@ -167,7 +167,7 @@ export interface ViewText {
 
 /** One step of a trajectory. All texts are hostile. */
 export interface ViewStep {
-  /** From 1, over continuations. */
+  /** From 1, across continuations. */
   readonly number: number
   readonly source: 'system' | 'user' | 'agent'
   readonly timestamp: string | null
@@ -179,7 +179,7 @@ export interface ViewStep {
   readonly inputTokens: number | null
   readonly outputTokens: number | null
   readonly copied: boolean
-  /** Set where the step is too large to be shown: its place in the file. */
+  /** Set when the step is too large to be shown: its place in the file. */
   readonly tooLarge?: { readonly at: number; readonly bytes: number }
 }
 
@@ -188,9 +188,9 @@ export interface ViewSteps {
   readonly file: string
   readonly offset: number
   readonly steps: readonly ViewStep[]
-  /** Null until the end of the file was met. */
+  /** Null until the end of the file has been reached. */
   readonly total: number | null
-  /** The file in which it continues; known once all of it was read. */
+  /** The file in which it continues; known once this one has been read to the end. */
   readonly continues: string | null
   /** What is wrong with the file, if anything is. */
   readonly trouble: string | null
@@ -260,7 +260,7 @@ export interface ViewComparison {
   readonly tasks: readonly { readonly task: string; readonly rewards: readonly (number | null)[] }[]
 }
 
-/** What a live page hears of. */
+/** What a live page is notified of. */
 export interface ViewEvent {
   readonly jobs: readonly ViewJobRow[]
 }
