@@ -6,10 +6,12 @@ import type { registry } from './table.ts'
 type StageTable = typeof registry.stages
 type StagePlugin<Name extends keyof StageTable> = Awaited<ReturnType<StageTable[Name]>>['default']
 
-/** A stage of a recipe; the options of one that comes with the package are those of its plug-in. */
+/** A stage of a recipe; the options of a bundled stage are those of its plug-in. */
 export type TypedStage = NamedStage | OwnStage
 
-/** A stage of your own: a file relative to the recipe, or an installed package. Those beside pipelines are such files, too. */
+/**
+ * A custom stage: a file relative to the recipe, or an installed package. Stages next to pipelines are such files, too.
+ */
 export interface OwnStage {
   readonly id?: string
   readonly use: `./${string}` | `../${string}` | `/${string}` | `npm:${string}` | keyof typeof pipelineStages
@@ -26,7 +28,7 @@ type NamedStage = {
   }
 }[keyof StageTable]
 
-/** Declares a recipe; only there so that a wrong stage or option does not compile. */
+/** Declares a recipe; exists only so that a wrong stage or option does not compile. */
 export function defineRecipe(recipe: Omit<Recipe, 'stages'> & { readonly stages: readonly TypedStage[] }): Recipe {
   return { ...recipe, stages: recipe.stages.map((stage) => ({ ...stage, with: { ...stage.with } })) }
 }

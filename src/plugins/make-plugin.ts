@@ -20,7 +20,7 @@ interface PluginKind<T> {
   readonly table: Table<T>
 }
 
-/** Makes what the plug-in of this name in a table makes. */
+/** Makes what the plug-in with this name in a table makes. */
 export async function makeNamed<T>(
   { kind, table }: PluginKind<T>,
   name: string,
@@ -32,10 +32,10 @@ export async function makeNamed<T>(
   return makePlugin(kind, (await load()).default, options, more)
 }
 
-/** A longer list would hide the name that was meant. */
+/** A longer list would hide the name the user meant. */
 const mostListed = 20
 
-/** Says that no plug-in has this name, and which one may have been meant. */
+/** The error for a name that no plug-in has; it suggests the one that may have been meant. */
 export function unknownPlugin(kind: string, name: string, known: readonly string[]): UserError {
   const near = nearest(name, known)
   const listed = `known: ${[...known].sort().join(', ')}`
@@ -45,12 +45,12 @@ export function unknownPlugin(kind: string, name: string, known: readonly string
   )
 }
 
-/** Makes what a plug-in makes; an option it does not know, or a wrong value, is a UserError. */
+/** Makes what a plug-in makes; an unknown option or a wrong value is a UserError. */
 export function makePlugin<T>(kind: string, plugin: Plugin<T>, options: Options, more: Partial<PluginContext> = {}): T {
   return plugin.make(parseOptions(kind, plugin, options), { ...pluginContext(), ...more })
 }
 
-/** The options of a plug-in; one it does not know, or a wrong value, is a UserError. */
+/** The options of a plug-in; an unknown one or a wrong value is a UserError. */
 export function parseOptions<T, Schema extends z.ZodType>(
   kind: string,
   plugin: Plugin<T, Schema>,
@@ -76,13 +76,16 @@ function optionsHint({ name, options }: Plugin<unknown>, issue: z.core.$ZodIssue
 
 type Issue = z.core.$ZodIssue
 
-/** The one of several faults that tells a person most: a misspelt name is also one that is missing; the name that came says more. */
+/**
+ * The most telling one of several faults: a misspelt name also leaves the right one missing, but the name that came
+ * says more.
+ */
 export function tellingIssue(issues: readonly Issue[]): Issue | undefined {
   const all = issues.flatMap(ofClosestForm)
   return all.find(({ code }) => code === 'unrecognized_keys') ?? all[0]
 }
 
-/** Of a value that has none of several forms, what is wrong with the one it came closest to. */
+/** For a value that has none of several forms, what is wrong with the closest form. */
 function ofClosestForm(issue: Issue): readonly Issue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const close = issue.errors.find((errors) =>

@@ -9,7 +9,7 @@ import { makeImportedStage } from './user-modules/make-imported-stage.ts'
 
 type Options = Readonly<Record<string, unknown>>
 
-/** Stages that lie next to the pipeline that uses them, by the name that recipes may use instead of the path. */
+/** Stages that lie next to their pipeline, by the name that recipes may use instead of the path. */
 export const pipelineStages = {
   'makers/environment': 'data/perturbed-docker/environment/index.ts',
   'makers/judged': 'data/llm-verifier/judged.ts',

@@ -34,7 +34,7 @@ export async function makeEngine(name: string, options: Options = {}): Promise<E
   return makeNamed({ kind: 'engine', table: registry.engines }, name, options)
 }
 
-/** Refuses an engine that does not exist, or options that are not its own; a key that is missing is not looked for. */
+/** Refuses an engine that does not exist, or options it does not know; does not look for its key. */
 export async function checkEngineOptions(name: string, options: Options): Promise<void> {
   const load = Object.hasOwn(registry.engines, name)
     ? registry.engines[name as keyof typeof registry.engines]
@@ -43,7 +43,7 @@ export async function checkEngineOptions(name: string, options: Options): Promis
   else await makeEngine(name, options)
 }
 
-/** Makes what gives jobs to machines by its name, for example `slurm`, or from a user's module; a wrong name is a UserError. */
+/** Makes a scheduler by its name, for example `slurm`, or from a user's module; a wrong name is a UserError. */
 export async function makeScheduler(name: string): Promise<Scheduler> {
   if (isModulePath(name)) return (await userModules()).makeImportedScheduler(name)
   return makeNamed({ kind: 'scheduler', table: registry.schedulers }, name, {})
@@ -54,7 +54,10 @@ export async function makeJudge(path: string, options: Options = {}): Promise<Ju
   return (await userModules()).makeImportedJudge(path, options)
 }
 
-/** Which kinds of sandbox meet a need, for messages that name an alternative; they are loaded only for such a message. */
+/**
+ * The kinds of sandbox that meet a need, for messages that suggest an alternative; they are loaded only for such a
+ * message.
+ */
 export const sandboxAlternatives: SandboxAlternatives = async (need) => {
   const providers = await Promise.all(Object.keys(registry.sandboxes).map((name) => makeProvider(name)))
   return providers.filter(({ can }) => meets(can, need)).map(({ name }) => name)

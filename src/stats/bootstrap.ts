@@ -8,15 +8,17 @@ export interface Bootstrap {
 }
 
 /**
- * Draws as many tasks as there are, with repetition, and averages their differences, many times over: how the difference would vary with
- * other tasks of the same kind. The attempts need no drawing of their own, since their noise is in the differences of the tasks.
+ * Resamples the tasks with replacement and averages their differences, many times over: how the difference would vary
+ * with other tasks of the same kind. Attempts need no resampling of their own, because their noise is in the
+ * differences of the tasks.
  */
 export function pairedBootstrap(differences: readonly number[], next: Next, count = 10_000): Bootstrap {
   const values = Float64Array.from(differences)
   const draws = new Float64Array(count)
   const size = values.length
   const scale = size / 2 ** 32
-  // The small fast counter generator in local variables: a call for each of five million numbers would take most of the time.
+  // A small fast counter generator (sfc32) in local variables: calling a function for each of five million numbers
+  // would take most of the time.
   let [a, b, c, d] = [seedOf(next), seedOf(next), seedOf(next), 1]
   for (let draw = 0; draw < count; draw++) {
     let sum = 0

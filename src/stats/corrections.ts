@@ -1,4 +1,7 @@
-/** P-values adjusted so that the chance of any false discovery among them stays at the level (Holm 1979), in their order. */
+/**
+ * P-values adjusted so that the chance of any false discovery among them stays at the level (Holm 1979), in their
+ * original order.
+ */
 export function holm(ps: readonly number[]): number[] {
   const adjusted = new Array<number>(ps.length).fill(0)
   const ascending = [...ps.keys()].sort((a, b) => (ps[a] ?? 0) - (ps[b] ?? 0))

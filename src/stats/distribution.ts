@@ -12,12 +12,15 @@ export interface Distribution {
   readonly max: number
 }
 
-/** Values that are kept one by one; more are counted in bins. */
+/** Up to this many values are kept individually; more are counted in bins. */
 const exactValues = 10_000
-/** Bins are this much wider than the one before, so that a quantile is off by at most 1 %. */
+/** Each bin is this much wider than the previous one, so that a quantile is off by at most 1 %. */
 const growth = Math.log(1.02)
 
-/** Collects numbers from 0 up in bounded memory: exact quantiles of the first ten thousand values, of more within 1 %. */
+/**
+ * Collects non-negative numbers in bounded memory: quantiles are exact up to ten thousand values, and within 1 % beyond
+ * that.
+ */
 export class DistributionTally {
   #values: number[] | null = []
   /** Counts by bin; 0 has a bin of its own. */
@@ -81,7 +84,7 @@ function rankOf(share: number, count: number): number {
   return Math.min(count - 1, Math.floor(share * count))
 }
 
-/** Keeps at most `limit` items, evenly spread over all that were added, in their order. */
+/** Keeps at most `limit` items, evenly spaced among all that were added, in order. */
 export class EvenSample<T> {
   #items: T[] = []
   #every = 1

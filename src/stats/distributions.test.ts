@@ -32,7 +32,7 @@ test('a quantile undoes the distribution, at the ends too', () => {
 })
 
 test.each([
-  // The tables of any textbook.
+  // From standard textbook tables.
   [1, 12.706],
   [2, 4.303],
   [4, 2.776],

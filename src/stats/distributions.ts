@@ -67,13 +67,13 @@ export function betaQuantile(share: number, a: number, b: number): number {
   return x
 }
 
-/** The chance that a variable of Student's distribution is at most t. */
+/** The chance that a Student's t variable is at most t. */
 export function studentCdf(t: number, freedom: number): number {
   const tail = betaCdf(freedom / (freedom + t * t), freedom / 2, 0.5) / 2
   return t > 0 ? 1 - tail : tail
 }
 
-/** The value that a variable of Student's distribution stays below with a chance of `share`. */
+/** The value that a Student's t variable stays below with a chance of `share`. */
 export function studentQuantile(share: number, freedom: number): number {
   if (share < 0.5) return -studentQuantile(1 - share, freedom)
   const x = betaQuantile(2 * (1 - share), freedom / 2, 0.5)

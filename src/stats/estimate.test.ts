@@ -15,7 +15,7 @@ test('a conversation sends all that was said before at every turn', () => {
   expect(assumeConversation(shape)).toMatchObject({
     // 100, then 100 + 30, then 100 + 60.
     inputTokens: 390,
-    // Of the second turn 100, of the third 130.
+    // 100 of the second turn, 130 of the third.
     cacheTokens: 230,
     outputTokens: 30,
     sec: 15,

@@ -1,12 +1,12 @@
 import type { ModelFacts } from '../core/model.ts'
 import type { TrialRecord } from '../core/trial.ts'
 
-/** What a trial is taken to use, on average. */
+/** What an average trial is assumed to use. */
 export interface TrialAssumptions {
   readonly turns: number
-  /** Over all turns: every turn sends the conversation again. */
+  /** Summed over all turns: every turn sends the conversation again. */
   readonly inputTokens: number
-  /** Of the input, what the server's prefix cache saves. */
+  /** The part of the input that the server's prefix cache saves. */
   readonly cacheTokens: number
   readonly outputTokens: number
   /** Seconds from its start to its end. */
@@ -23,7 +23,7 @@ export interface Estimate {
   /** Null when no price is known. */
   readonly costUsd: number | null
   readonly hours: number
-  /** Every number the result stands on, one line each. */
+  /** Every assumption behind the result, one line each. */
   readonly assumptions: readonly string[]
 }
 
@@ -36,7 +36,7 @@ export interface ConversationShape {
   readonly secPerTurn: number
 }
 
-/** A terminal agent's usual day, for want of anything better; say so wherever it is used. */
+/** A typical terminal agent, used when nothing better is known; say so wherever it is used. */
 export const usualConversation: ConversationShape = {
   turns: 20,
   firstPromptTokens: 2500,
@@ -45,7 +45,7 @@ export const usualConversation: ConversationShape = {
   secPerTurn: 15,
 }
 
-/** What a conversation of a shape adds up to when every turn sends all that was said before. */
+/** What a conversation of a given shape adds up to when every turn sends everything said before. */
 export function assumeConversation(shape: ConversationShape): TrialAssumptions {
   const { turns, firstPromptTokens, observationTokens, replyTokens, secPerTurn } = shape
   const perTurn = observationTokens + replyTokens
@@ -89,7 +89,7 @@ export function assumeFromRecords(records: Iterable<TrialRecord>): TrialAssumpti
   }
 }
 
-/** What a job will take before any of it is run: an order of magnitude with its reasons, not a promise. */
+/** What a job will take, before any of it runs: an order of magnitude with its reasons, not a promise. */
 export function estimateJob(
   trials: number,
   concurrent: number,
@@ -122,7 +122,7 @@ function priceOf(
 ): number | null {
   const { inputUsdPerToken, cacheUsdPerToken, outputUsdPerToken } = facts
   if (inputUsdPerToken === null || outputUsdPerToken === null) return null
-  // Without a price for it, nothing is known to be saved by a cache.
+  // Without a price for cached tokens, no saving is assumed.
   const cached = cacheUsdPerToken === null ? 0 : tokens.cacheTokens
   return (
     (tokens.inputTokens - cached) * inputUsdPerToken +

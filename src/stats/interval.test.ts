@@ -7,7 +7,7 @@ const by = (tasks: Record<string, number[]>) => new Map(Object.entries(tasks))
 const alike = (tasks: number, rewards: number[]) => new Map(Array.from({ length: tasks }, (_, i) => [`t${i}`, rewards]))
 
 test.each([
-  // Published and closed forms: 0 of n is 1 - 0.025^(1/n).
+  // Published values and closed forms: for 0 of n it is 1 - 0.025^(1/n).
   [0, 10, 0, 0.3085],
   [10, 10, 0.6915, 1],
   [5, 5, 0.025 ** (1 / 5), 1],
@@ -71,7 +71,7 @@ test('the interval holds the mean, stays within the rewards, and is never a poin
 
 describe('coverage of 95 %', () => {
   const runs = 400
-  // The standard deviation of a share of 400 runs at 95 % is 1.1 points: below 92.5 % is no accident.
+  // The standard deviation of a share of 400 runs at 95 % is 1.1 points, so a rate below 92.5 % is no accident.
   test.each([5, 20, 89])('holds for %i tasks, also at rates of 0 and 1', (tasks) => {
     const simulation = makeSimulation(tasks)
     for (const rate of [0, 0.05, 0.3, 0.9, 1])

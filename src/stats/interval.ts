@@ -5,7 +5,7 @@ export interface Interval {
   readonly mean: number
   readonly low: number
   readonly high: number
-  /** The task-clustered standard error; null for a single task. It may be 0, the interval then is not. */
+  /** The task-clustered standard error; null for a single task. When it is 0, the interval still has a width. */
   readonly standardError: number | null
   /** How many independent trials this result is worth: between the number of tasks and the number of trials. */
   readonly effectiveTrials: number
@@ -13,13 +13,14 @@ export interface Interval {
   readonly trials: number
 }
 
-/** Rewards of trials by the task they are of. */
+/** Rewards of trials, by task. */
 export type RewardsByTask = ReadonlyMap<string, readonly number[]>
 
 /**
- * The mean reward over tasks. Attempts at one task resemble each other, so the spread between tasks decides how many independent trials
- * the result is worth, and a Clopper-Pearson interval for that many follows (Korn and Graubard 1998). It never leaves the range of the
- * rewards, and has a width at 0, at 1 and for one task. Null when there is nothing to average.
+ * The mean reward over tasks. Attempts at one task resemble each other, so the spread between tasks decides how many
+ * independent trials the result is worth, and a Clopper-Pearson interval for that many follows (Korn and Graubard
+ * 1998). It never leaves the range of the rewards, and has a width at 0, at 1 and for one task. Null when there is
+ * nothing to average.
  */
 export function meanInterval(rewards: RewardsByTask): Interval | null {
   const tasks = [...rewards.values()].filter(({ length }) => length > 0)
@@ -30,22 +31,22 @@ export function meanInterval(rewards: RewardsByTask): Interval | null {
 }
 
 /**
- * The clustering that was seen, and one more task at which all attempts agree. With hardly a success or hardly a failure that task
- * decides, so that a job of 0 % and one of 1 % have about the same interval.
+ * The observed clustering, plus one more task at which all attempts agree. When successes or failures are rare, that
+ * task decides, so a job of 0 % and one of 1 % get about the same interval.
  */
 function addOneTask(seen: number, rare: number): number {
   return (seen * rare + 1) / (rare + 1)
 }
 
 export interface Bounds {
-  /** The least and the highest value possible. */
+  /** The lowest and the highest possible value. */
   readonly low: number
   readonly high: number
-  /** Independent trials the values are worth at most. */
+  /** The most independent trials the values can be worth. */
   readonly most: number
   /**
-   * The variance of the values as a share of the highest that their mean allows: from the share that was seen, and from the tasks' worth of
-   * the rarer outcome it was seen in.
+   * The variance of the values as a fraction of the highest that their mean allows: computed from the observed fraction
+   * and from how many tasks' worth of the rarer outcome it rests on.
    */
   readonly clustering: (seen: number, rare: number) => number
 }
@@ -60,7 +61,8 @@ export function boundedInterval(values: readonly number[], { low, high, most, cl
   const spread = share * (1 - share)
   const seen = spread === 0 || error === null ? 1 : (tasks * (error / width) ** 2) / spread
   const worth = tasks / clustering(seen, tasks * Math.min(share, 1 - share))
-  // The spread is itself an estimate, and a poor one with few tasks: as Student's distribution is wider than the normal.
+  // The spread is itself an estimate, and a poor one with few tasks: it needs Student's distribution, which is wider
+  // than the normal one.
   const doubt = tasks < 2 ? 1 : (normal95 / studentQuantile(0.975, tasks - 1)) ** 2
   const effectiveTrials = Math.max(tasks, Math.min(most, worth * doubt))
   const [from, to] = clopperPearson(share * effectiveTrials, effectiveTrials)
@@ -73,7 +75,7 @@ export function boundedInterval(values: readonly number[], { low, high, most, cl
   }
 }
 
-/** The interval of Clopper and Pearson for `successes` of `trials`; neither has to be whole. */
+/** The Clopper-Pearson interval for `successes` out of `trials`; neither has to be an integer. */
 export function clopperPearson(successes: number, trials: number): readonly [low: number, high: number] {
   const failures = trials - successes
   return [
@@ -82,7 +84,7 @@ export function clopperPearson(successes: number, trials: number): readonly [low
   ]
 }
 
-/** 0 to 1, unless there are rewards beyond. */
+/** 0 to 1, wider if there are rewards outside. */
 export function rangeOf(values: readonly number[]): { readonly low: number; readonly high: number } {
   return values.reduce(({ low, high }, value) => ({ low: Math.min(low, value), high: Math.max(high, value) }), {
     low: 0,

@@ -108,7 +108,7 @@ describe('pass@k', () => {
       fc.property(fc.integer({ min: 1, max: 8 }), fc.nat(8), fc.integer({ min: 1, max: 8 }), (total, passed, k) => {
         fc.pre(passed <= total && k <= total)
         expect(passAtK(total, passed, k)).toBeCloseTo(shareOfChoices(total, passed, k), 10)
-        // All pass in what is left when none may fail.
+        // All k pass exactly when the choice holds no failure.
         expect(passHatK(total, passed, k)).toBeCloseTo(1 - shareOfChoices(total, total - passed, k), 10)
       }),
     )

@@ -11,22 +11,22 @@ export interface Progress {
   readonly total: number
   readonly running: number
   readonly retries: number
-  /** Counts pass@k again; otherwise it stays what it was last time, because it walks over all tasks. */
+  /** Computes pass@k again; otherwise it keeps its last value, because computing it goes through all tasks. */
   readonly passAtK?: boolean
 }
 
-/** What a job's finished trials add up to. Adding one costs the same however many there are. */
+/** Running totals over a job's finished trials. Adding a trial costs the same however many there are. */
 export interface LiveStats {
   add(record: TrialRecord): void
-  /** As Harbor counts. The lists of names inside are live. */
+  /** As Harbor counts. The name lists inside keep growing. */
   stats(progress: Progress): JobStats
-  /** As we count: of the whole job. */
+  /** As we count, for the whole job. */
   denominators(): Denominators
   /** The same, per group of `stats().evals`. */
   groups(): ReadonlyMap<string, Denominators>
 }
 
-/** Without metrics the mean is computed, as in Harbor. */
+/** Without configured metrics it computes the mean, as Harbor does. */
 export function makeLiveStats(metrics: readonly MetricConfig[] = []): LiveStats {
   refuseUnknownMetrics(metrics)
   const wanted: readonly MetricConfig[] = metrics.length === 0 ? [{ type: 'mean', kwargs: {} }] : metrics
@@ -60,7 +60,7 @@ export function makeLiveStats(metrics: readonly MetricConfig[] = []): LiveStats 
   }
 }
 
-/** Whichever trial ended first, the same job reads the same. */
+/** Sorts by key, so the same job reads the same whichever trial ended first. */
 function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
   return a < b ? -1 : 1
 }
@@ -76,7 +76,7 @@ function makeGroup(metrics: readonly MetricConfig[]) {
   let errors = 0
   return {
     ends,
-    /** True when the trial counts as errored. */
+    /** Returns true when the trial counts as errored. */
     add(record: TrialRecord): boolean {
       const rewards: Rewards | null = record.end.kind === 'scored' ? record.end.rewards : null
       ends.add(record)

@@ -1,20 +1,20 @@
 import type { Rewards } from '../core/rewards.ts'
 import { type Interval, meanInterval } from './interval.ts'
 
-/** One of the numbers that verifiers give, averaged over the tasks that have it. */
+/** One of the numbers that verifiers report, averaged over the tasks that have it. */
 export interface MetricMean extends Interval {
   readonly name: string
-  /** All tasks with rewards, also those that lack this one. */
+  /** All tasks with rewards, including those that lack this one. */
   readonly ofTasks: number
 }
 
 export interface MetricTally {
   add(task: string, rewards: Rewards): void
-  /** By name. */
+  /** Sorted by name. */
   means(): MetricMean[]
 }
 
-/** Collects the rewards of trials by name and task. A task that lacks a metric is no 0. */
+/** Collects the rewards of trials by name and task. A task that lacks a metric does not count as 0. */
 export function makeMetricTally(): MetricTally {
   const metrics = new Map<string, Map<string, number[]>>()
   const tasks = new Set<string>()
@@ -37,7 +37,7 @@ export function makeMetricTally(): MetricTally {
   }
 }
 
-/** Adds a value to a list that may not be there yet. */
+/** Adds a value to a list, creating the list if needed. */
 export function pushTo(lists: Map<string, number[]>, key: string, value: number): void {
   const list = lists.get(key)
   if (list) list.push(value)

@@ -6,14 +6,14 @@ import { hadNoValidReply } from '../core/model-replies.ts'
 import { mainReward, type Rewards } from '../core/rewards.ts'
 import type { TrialRecord } from '../core/trial.ts'
 
-/** Sums up the rewards of trials so that any metric is known after each of them. */
+/** Sums up the rewards of trials so that any metric is known after each trial. */
 export interface RewardTally {
   /** Null for a trial without rewards. */
   add(rewards: Rewards | null): void
   compute(metric: MetricConfig): ReadonlyMap<string, number>
 }
 
-/** Refuses what only Harbor's Python can compute, before anything runs. */
+/** Refuses metrics that only Harbor's Python can compute, before anything runs. */
 export function refuseUnknownMetrics(metrics: readonly MetricConfig[]): void {
   for (const [i, { type, kwargs }] of metrics.entries()) {
     if (type === 'uv-script') {
@@ -35,7 +35,7 @@ interface KeyTally {
   max: number
 }
 
-/** A trial without a reward counts as 0, and so does a trial without one of several rewards. */
+/** A trial without a reward counts as 0, and so does each reward that a trial lacks. */
 export function makeRewardTally(): RewardTally {
   const keys = new Map<string, KeyTally>()
   let trials = 0
@@ -68,7 +68,7 @@ function tallyReward(keys: Map<string, KeyTally>, key: string, reward: number): 
   tally.max = Math.max(tally.max, reward)
 }
 
-/** Python's order of text, which differs from JavaScript's beyond the basic plane. */
+/** Python's string order, which differs from JavaScript's beyond the basic plane. */
 function byCodePoint(a: string, b: string): number {
   const [left, right] = [[...a], [...b]]
   for (let i = 0; i < Math.min(left.length, right.length); i++) {
@@ -78,7 +78,7 @@ function byCodePoint(a: string, b: string): number {
   return left.length - right.length
 }
 
-/** A running sum that does not lose the small ones among the large: the one Python's `sum` has been using since 3.12. */
+/** A running sum that does not lose small numbers among large ones: the algorithm of Python's `sum` since 3.12. */
 function makeSum(): { add(value: number): void; value(): number } {
   let sum = 0
   let lost = 0
@@ -92,7 +92,10 @@ function makeSum(): { add(value: number): void; value(): number } {
   }
 }
 
-/** Names the group a trial counts in: `agent__model__dataset`, or `agent__dataset`. A model's provider is left out, as Harbor does. */
+/**
+ * Names the group that a trial counts in: `agent__model__dataset`, or `agent__dataset`. A model's provider is left out,
+ * as in Harbor.
+ */
 export function evalKeyOf({ agent, task }: Pick<TrialRecord, 'agent' | 'task'>): string {
   const model = agent.model === null ? '' : agent.model.slice(agent.model.indexOf('/') + 1)
   const ofAgent = agent.name === '' || model === '' ? agent.name + model : `${agent.name}__${model}`
@@ -104,7 +107,7 @@ export interface EndTally {
   read(): Denominators
 }
 
-/** Counts how trials end. Every trial counts, whatever became of it. */
+/** Counts how trials end. Every trial is counted, whatever became of it. */
 export function makeEndTally(): EndTally {
   const sum = makeSum()
   const failedByBoundary = new Map<Boundary, number>()

@@ -1,13 +1,13 @@
 import { boundedInterval, type Interval, mean, type RewardsByTask, rangeOf } from './interval.ts'
 
-/** The rewards of two runs at a task both have. */
+/** The rewards of two runs on a task that both have. */
 export interface TaskPair {
   readonly task: string
   readonly first: number
   readonly second: number
 }
 
-/** The mean rewards at every task that both runs scored. */
+/** The mean rewards on every task that both runs scored. */
 export function pairsOf(first: RewardsByTask, second: RewardsByTask): TaskPair[] {
   return [...first].flatMap(([task, rewards]) => {
     const others = second.get(task) ?? []
@@ -16,8 +16,9 @@ export function pairsOf(first: RewardsByTask, second: RewardsByTask): TaskPair[]
 }
 
 /**
- * The difference of two runs, first minus second, task by task. Two runs that agree everywhere may still differ at tasks that were not
- * tried: the interval then is as wide as the rule of three says, about ±3 divided by the number of tasks. Null without a common task.
+ * The difference between two runs, first minus second, task by task. Two runs that agree everywhere may still differ on
+ * other tasks: the interval is then as wide as the rule of three says, about ±3 divided by the number of tasks. Null
+ * without a common task.
  */
 export function pairedDifference(first: RewardsByTask, second: RewardsByTask): Interval | null {
   const pairs = pairsOf(first, second)
@@ -29,7 +30,7 @@ export function pairedDifference(first: RewardsByTask, second: RewardsByTask): I
   return { ...boundedInterval(differences, bounds), tasks: pairs.length, trials: shared.length }
 }
 
-/** The spread that was seen, but no less than that of a single task at which the two differ as much as they can. */
+/** The observed spread, but at least that of a single task on which the two differ as much as possible. */
 function atLeastOneTask(seen: number, rare: number): number {
   return Math.max(seen, 1 / (rare + 1))
 }

@@ -5,11 +5,14 @@ interface Attempts {
   passed: number
 }
 
-/** Counts attempts per task, so that pass@k is known without looking at any trial again. */
+/** Counts attempts per task, so that pass@k is known without going through the trials again. */
 export interface PassTally {
   /** Null for a trial without rewards: it did not pass. */
   add(taskName: string, rewards: Rewards | null): void
-  /** pass@k averaged over tasks, for each k that every task has attempts for; empty unless all rewards are a single 0 or 1. */
+  /**
+   * pass@k averaged over tasks, for each k for which every task has enough attempts; empty unless every trial has a
+   * single reward of 0 or 1.
+   */
   compute(): ReadonlyMap<number, number>
 }
 
@@ -41,7 +44,7 @@ function onlyReward(rewards: Rewards): number | null {
   return values.length === 1 ? (values[0] ?? null) : null
 }
 
-/** Powers of 2 from 2, and multiples of 5. */
+/** The powers of 2 from 2, and the multiples of 5. */
 function eligibleK(most: number): number[] {
   const ks = new Set<number>()
   for (let k = 2; k <= most; k *= 2) ks.add(k)

@@ -1,9 +1,9 @@
-/** How often one text was said. */
+/** How often a text occurs. */
 export interface PhraseCount {
   readonly phrase: string
-  /** Traces that have it at all. */
+  /** How many traces contain it at all. */
   readonly traces: number
-  /** By who said it; roles that never did are left out. */
+  /** By role; roles that never say it are left out. */
   readonly roles: readonly RoleCount[]
 }
 
@@ -16,7 +16,7 @@ export interface RoleCount {
 
 type Counts = { times: number; messages: number; traces: number }
 
-/** Counts fixed texts in conversations, letter by letter; occurrences do not overlap. */
+/** Counts fixed texts in conversations, matched literally; occurrences do not overlap. */
 export class PhraseTally {
   readonly #phrases: readonly { readonly phrase: string; traces: number; readonly roles: Map<string, Counts> }[]
 
@@ -24,7 +24,7 @@ export class PhraseTally {
     this.#phrases = [...new Set(phrases)].map((phrase) => ({ phrase, traces: 0, roles: new Map() }))
   }
 
-  /** The messages of one trace. */
+  /** Adds the messages of one trace. */
   add(messages: readonly { readonly role: string; readonly content: string }[]): void {
     for (const counted of this.#phrases) {
       const seen = new Set<string>()

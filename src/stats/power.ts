@@ -2,13 +2,16 @@ import { studentCdf, studentQuantile } from './distributions.ts'
 import { mean, type RewardsByTask, variance } from './interval.ts'
 import { pairsOf } from './paired.ts'
 
-/** What is assumed of two runs that are to be compared on the same tasks. */
+/** Assumptions about two runs to be compared on the same tasks. */
 export interface Design {
-  /** The mean reward of either. */
+  /** The mean reward of each run. */
   readonly rate: number
-  /** The share of a reward's variance that lies between tasks: 0 when all are as hard, 1 when each attempt at a task ends the same way. */
+  /**
+   * The share of a reward's variance that lies between tasks: 0 when all are equally hard, 1 when each attempt at a
+   * task ends the same way.
+   */
   readonly clustering: number
-  /** How far the two find the same tasks hard: the correlation of their true success rates over tasks. */
+  /** How far the two runs find the same tasks hard: the correlation of their true success rates over tasks. */
   readonly correlation: number
   readonly tasks: number
   /** Attempts at each task, in both runs. */
@@ -16,15 +19,16 @@ export interface Design {
 }
 
 /**
- * Values for want of a pilot. Eight models with five attempts at each of the 89 tasks of Terminal-Bench 2.0 have task-clustered standard
- * errors of 3.4 to 4.7 points, and paired ones of 2.3 to 2.7: that is a clustering of about 0.75 and a correlation of about 0.9.
+ * Values to use without a pilot. Eight models with five attempts at each of the 89 tasks of Terminal-Bench 2.0 have
+ * task-clustered standard errors of 3.4 to 4.7 points, and paired ones of 2.3 to 2.7: that is a clustering of about
+ * 0.75 and a correlation of about 0.9.
  */
 export const usualDesign = { rate: 0.3, clustering: 0.75, correlation: 0.9 } as const
 
-/** The chance to detect an effect that the other functions aim at. */
+/** The power that the other functions aim for: the chance to detect an effect. */
 export const usualPower = 0.8
 
-/** The standard error that the paired difference of two such runs will have. */
+/** The expected standard error of the paired difference between two such runs. */
 export function differenceError({ rate, clustering, correlation, tasks, attempts }: Design): number {
   const spread = 2 * rate * (1 - rate) * (clustering * (1 - correlation) + (1 - clustering) / attempts)
   // The interval of a comparison is never narrower than this: see pairedDifference.
@@ -32,7 +36,7 @@ export function differenceError({ rate, clustering, correlation, tasks, attempts
   return Math.sqrt(Math.max(spread, floor) / tasks)
 }
 
-/** The standard error that the score of one such run will have. */
+/** The expected standard error of one such run's score. */
 export function scoreError({ rate, clustering, tasks, attempts }: Design): number {
   return Math.sqrt((rate * (1 - rate) * (clustering + (1 - clustering) / attempts)) / tasks)
 }
@@ -44,7 +48,10 @@ export function powerOf(effect: number, design: Design): number {
   return studentCdf(Math.abs(effect) / differenceError(design) - studentQuantile(0.975, freedom), freedom)
 }
 
-/** The least difference that a comparison detects with a chance of 80 %; as one of several tests that are corrected for each other, if so. */
+/**
+ * The smallest difference that a comparison detects with a chance of 80 %, as one of `tests` tests that are corrected
+ * together.
+ */
 export function detectableEffect(design: Design, tests = 1): number {
   const freedom = design.tasks - 1
   if (freedom < 1) return Number.POSITIVE_INFINITY
@@ -55,17 +62,20 @@ export function detectableEffect(design: Design, tests = 1): number {
 const mostTasks = 1_000_000
 const mostAttempts = 10_000
 
-/** How many tasks it takes to detect a difference of `effect`; null when even a million do not suffice. */
+/** How many tasks it takes to detect a difference of `effect`; null when even a million are not enough. */
 export function requiredTasks(effect: number, design: Omit<Design, 'tasks'>): number | null {
   return least(mostTasks, (tasks) => detectableEffect({ ...design, tasks }) <= effect)
 }
 
-/** How many attempts at each task it takes; null when more attempts do not help, because the tasks themselves differ too much. */
+/**
+ * How many attempts at each task it takes; null when more attempts do not help because the tasks themselves differ too
+ * much.
+ */
 export function requiredAttempts(effect: number, design: Omit<Design, 'attempts'>): number | null {
   return least(mostAttempts, (attempts) => detectableEffect({ ...design, attempts }) <= effect)
 }
 
-/** The least whole number that suffices, given that all higher ones do. */
+/** The smallest whole number that suffices, given that all larger ones do. */
 function least(most: number, suffices: (value: number) => boolean): number | null {
   if (!suffices(most)) return null
   let [low, high] = [0, most]
@@ -79,22 +89,22 @@ function least(most: number, suffices: (value: number) => boolean): number | nul
 
 export interface Pilot {
   readonly rate: number
-  /** Null when no task was tried twice. */
+  /** Null when no task was attempted twice. */
   readonly clustering: number | null
 }
 
-/** What a finished run tells of the next ones; null when it has fewer than two tasks. */
+/** What a finished run says about future ones; null when it has fewer than two tasks. */
 export function pilotOf(rewards: RewardsByTask): Pilot | null {
   const tasks = [...rewards.values()].filter(({ length }) => length > 0)
   if (tasks.length < 2) return null
   const { between, within } = variancesOf(tasks)
   const total = within === null ? 0 : between + within
-  // One more success and one more failure: a pilot at 0 or 1 does not mean that the next runs have no variance.
+  // Adds one success and one failure: a pilot at 0 or 1 does not mean that the next runs have no variance.
   const rate = (mean(tasks.map(mean)) * tasks.length + 1) / (tasks.length + 2)
   return { rate, clustering: within === null ? null : total === 0 ? 1 : between / total }
 }
 
-/** How far two finished runs find the same tasks hard; null when their success rates do not spread enough to tell. */
+/** How far two finished runs find the same tasks hard; null when their success rates vary too little to tell. */
 export function pilotCorrelation(first: RewardsByTask, second: RewardsByTask): number | null {
   const pairs = pairsOf(first, second)
   if (pairs.length < 3) return null
@@ -106,7 +116,7 @@ export function pilotCorrelation(first: RewardsByTask, second: RewardsByTask): n
   return Math.min(1, Math.max(0, products / (pairs.length - 1) / Math.sqrt(product)))
 }
 
-/** Unbiased variances of rewards between and within tasks; without repeated attempts all of it counts as between. */
+/** Unbiased variances of rewards between and within tasks; without repeated attempts all variance counts as between. */
 function variancesOf(tasks: readonly (readonly number[])[]): { between: number; within: number | null } {
   const repeated = tasks.filter(({ length }) => length > 1)
   const within = repeated.length === 0 ? null : mean(repeated.map(variance))

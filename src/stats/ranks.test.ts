@@ -15,7 +15,7 @@ test('z-scores have mean 0 and deviation 1; equal values are all 0', () => {
 })
 
 test('the mean z-score may choose another candidate than the mean', () => {
-  // The second is best on average, the first by z-score: the benchmarks spread differently.
+  // The second is best on average, the first by z-score, because the benchmarks have different spreads.
   const scores = [
     [30, 12],
     [50, 10],

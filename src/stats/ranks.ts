@@ -1,10 +1,13 @@
-/** Ranks from 1: one more than the number of others that beat it. What beats none of the others and is beaten by none shares a rank. */
+/**
+ * Ranks from 1: one more than the number of others that beat it. Items that beat none of the others and lose to none
+ * share a rank.
+ */
 export function ranksWithTies(count: number, beats: (a: number, b: number) => boolean): number[] {
   const all = Array.from({ length: count }, (_, i) => i)
   return all.map((one) => 1 + all.filter((other) => other !== one && beats(other, one)).length)
 }
 
-/** How far each value is from the mean of all, in (population) standard deviations; 0 for all when they are equal. */
+/** How far each value is from the mean, in (population) standard deviations; all 0 when the values are equal. */
 export function zScores(values: readonly number[]): number[] {
   if (values.length === 0) return []
   const middle = values.reduce((sum, value) => sum + value, 0) / values.length
@@ -13,9 +16,9 @@ export function zScores(values: readonly number[]): number[] {
 }
 
 /**
- * The selection rule of the OpenThoughts-Agent paper: each candidate's z-score among the candidates, averaged over benchmarks. `scores` has
- * a row for each candidate and a column for each benchmark. A candidate without a score for one of them has no mean (null) and no part in
- * the others' z-scores. The values of different sets of candidates cannot be compared.
+ * The selection rule of the OpenThoughts-Agent paper: each candidate's z-score among the candidates, averaged over
+ * benchmarks. `scores` has a row for each candidate and a column for each benchmark. A candidate that lacks a score has
+ * no mean (null) and no influence on the others' z-scores. Values from different sets of candidates cannot be compared.
  */
 export function meanZScores(scores: readonly (readonly (number | null)[])[]): (number | null)[] {
   const whole = scores.map((row) => row.length > 0 && row.every((score) => score !== null))
@@ -26,7 +29,7 @@ export function meanZScores(scores: readonly (readonly (number | null)[])[]): (n
   return whole.map((isWhole) => (isWhole ? (means[place++] ?? null) : null))
 }
 
-/** Fewer pairs say nothing. */
+/** Fewer pairs are not meaningful. */
 const leastPairs = 5
 
 /** Spearman's rank correlation, with ties at their mean rank; null for fewer than five pairs, or where one side never varies. */

@@ -10,20 +10,24 @@ export interface SeedResult {
 }
 
 export interface SeededComparison {
-  /** First minus second over the seeds both have; its interval holds for other tasks and, with at least two seeds, for other seeds. */
+  /**
+   * First minus second over the seeds both have; its interval holds for other tasks and, given at least two seeds, for
+   * other seeds.
+   */
   readonly difference: Interval
   readonly p: number
   readonly verdict: Verdict
-  /** The difference of each seed that both have. */
+  /** The difference for each seed that both have. */
   readonly seeds: readonly { readonly seed: number; readonly difference: number }[]
-  /** The standard error over seeds; null with one seed, when nothing is known about others. */
+  /** The standard error over seeds; null with one seed, which says nothing about others. */
   readonly seedError: number | null
 }
 
 /**
- * Compares two results that have several seeds each, paired by task and seed. The spread between tasks gives an interval as in any comparison,
- * the spread between seeds another; the squares of their half-widths add up (Zou and Donner 2008). The noise of single attempts is in both, so
- * the result is on the safe side. Null when they have no seed or no task in common.
+ * Compares two results with several seeds each, paired by task and seed. The spread between tasks gives one interval,
+ * as in any comparison, and the spread between seeds another; the squares of their half-widths add up (Zou and Donner
+ * 2008). The noise of single attempts is in both, so the result is conservative. Null when they have no seed or no task
+ * in common.
  */
 export function compareSeeded(
   first: readonly SeedResult[],
@@ -78,7 +82,7 @@ function widened(interval: Interval, half: number, most: number): Interval {
   }
 }
 
-/** Of Student's test with the degrees of freedom of Satterthwaite. */
+/** The p-value of Student's test with Satterthwaite's degrees of freedom. */
 function studentP({ mean: middle, low, high, tasks }: Interval, seedError: number, seeds: number): number {
   const taskError = (high - low) / 2 / (tasks < 2 ? normal95 : studentQuantile(0.975, tasks - 1))
   const [ofTasks, ofSeeds] = [taskError ** 2, seedError ** 2]

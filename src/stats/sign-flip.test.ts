@@ -11,7 +11,7 @@ test('Darwin has 863 of 32,768 sign patterns at least as extreme in his 15 pairs
 })
 
 test.each([
-  // All of one sign: 2 of 2^n patterns.
+  // All have the same sign: 2 of 2^n patterns.
   [4, 0.125],
   [5, 0.0625],
   [6, 0.03125],

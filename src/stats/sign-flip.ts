@@ -2,17 +2,17 @@
 export type Next = () => number
 
 export interface SignFlip {
-  /** The chance of a sum at least this far from 0 if each difference could as well have had the other sign. */
+  /** The chance of a sum at least this far from 0 if every difference could equally have had the other sign. */
   readonly p: number
-  /** All signs were tried; otherwise a sample of them. */
+  /** True when all sign patterns were tried, false when only a sample. */
   readonly exact: boolean
 }
 
-/** Up to 65,536 choices of signs are tried one by one. */
+/** With up to 16 differences, all 65,536 sign patterns are tried. */
 const exactUpTo = 16
 const draws = 20_000
 
-/** The two-sided permutation test for paired differences: under the hypothesis of no difference every sign is as likely as the other. */
+/** The two-sided permutation test for paired differences: if there is no difference, either sign is equally likely. */
 export function signFlipTest(differences: readonly number[], next: Next): SignFlip {
   const values = Float64Array.from(differences.filter((value) => value !== 0))
   const observed = Math.abs(values.reduce((sum, value) => sum + value, 0))
@@ -22,7 +22,7 @@ export function signFlipTest(differences: readonly number[], next: Next): SignFl
   return { p: (countDrawn(values, least, next) + 1) / (draws + 1), exact: false }
 }
 
-/** Gray code: from one choice of signs to the next a single sign changes. */
+/** Gray code: consecutive sign patterns differ in a single sign. */
 function countAll(values: Float64Array, least: number): number {
   const signs = values.slice()
   let sum = values.reduce((total, value) => total + value, 0)
@@ -53,7 +53,7 @@ function countDrawn(values: Float64Array, least: number, next: Next): number {
   return count
 }
 
-/** For each eight values the sums of all 256 choices of signs, so that a draw adds up an eighth of the numbers. */
+/** For every eight values, the sums of all 256 sign patterns, so that a draw adds up only an eighth as many numbers. */
 function signedSums(values: Float64Array): Float64Array {
   const groups = Math.ceil(values.length / 8)
   const tables = new Float64Array(groups * 256)

@@ -1,7 +1,7 @@
 import type { TraceFacts } from '../core/trace.ts'
 import { type Distribution, quantilesOf } from './distribution.ts'
 
-/** How a measure is spread over the trials that have it. */
+/** How a measure is distributed over the trials that have it. */
 export type Spread = Omit<Distribution, 'p95' | 'p99'>
 
 export interface TaskStats {
@@ -9,13 +9,13 @@ export interface TaskStats {
   readonly trials: number
   /** Trials with a reward above 0 and no exception. */
   readonly solved: number
-  /** Over the trials that have a reward; null when none has. */
+  /** Mean over the trials with a reward; null when there are none. */
   readonly meanReward: number | null
-  /** Over the trials that have turns. */
+  /** Mean over the trials with turns. */
   readonly meanTurns: number | null
 }
 
-/** Trials whose agent was told the same thing. */
+/** Trials whose agents got the same prompt. */
 export interface SharedPrompt {
   readonly digest: string
   readonly trials: number
@@ -23,16 +23,19 @@ export interface SharedPrompt {
 }
 
 export interface TraceStats {
-  /** Rows, main ones and subagents'. */
+  /** Rows, from main trajectories and subagents. */
   readonly traces: number
   readonly tracesBySource: ReadonlyMap<string, number>
   readonly trials: number
   /** Trials that left no trace. */
   readonly withoutTrace: number
   readonly results: ReadonlyMap<string, number>
-  /** What became of every trial: solved, not solved, stopped, not verified, failed by whom. They add up to `trials`. */
+  /**
+   * What became of every trial: solved, not solved, stopped, not verified, failed at which boundary. They add up to
+   * `trials`.
+   */
   readonly outcomes: ReadonlyMap<string, number>
-  /** Trials whose agent changed system files: how many, and in how many of them the tests said something else because of it. */
+  /** Trials whose agent changed system files: how many, and in how many of them that changed the test results. */
   readonly systemChanged: { readonly trials: number; readonly differ: number }
   readonly turns: Spread | null
   readonly inputTokens: Spread | null
@@ -45,14 +48,14 @@ export interface TraceStats {
 /** Values of a measure, one for each trial that has it. */
 export type Measure = 'turns' | 'inputTokens' | 'outputTokens' | 'costUsd'
 
-/** Adds up traces as they come, and knows each trial's numbers in the end. */
+/** Adds up traces as they come, and knows each trial's numbers at the end. */
 export interface TraceTally {
   add(facts: TraceFacts): void
   stats(): TraceStats
   values(measure: Measure): number[]
 }
 
-/** A trial may have many rows: the one with the most turns speaks for it, or for its step. */
+/** A trial may have many rows: the one with the most turns represents the trial, or its step. */
 export function makeTraceTally(): TraceTally {
   const trials = new Map<string, TraceFacts[]>()
   const bySource = new Map<string, number>()
@@ -94,7 +97,7 @@ function valuesOf(all: readonly TraceFacts[], measure: Measure): number[] {
   return all.flatMap((facts) => facts[measure] ?? [])
 }
 
-/** Holds one row for each step. */
+/** Keeps one row per step. */
 function keepLongest(parts: TraceFacts[], facts: TraceFacts): void {
   const at = parts.findIndex(({ step }) => step === facts.step)
   const known = parts[at]
@@ -102,7 +105,7 @@ function keepLongest(parts: TraceFacts[], facts: TraceFacts): void {
   else if (weight(facts) > weight(known)) parts[at] = facts
 }
 
-/** A trial of several steps has the turns of all of them; the rest is the same in every row of it. */
+/** A multi-step trial has the turns of all its steps; everything else is the same in each of its rows. */
 function wholeTrial(parts: readonly TraceFacts[]): TraceFacts {
   const longest = parts.reduce((best, part) => (weight(part) > weight(best) ? part : best))
   if (parts.length === 1) return longest
@@ -139,7 +142,7 @@ function isSolved({ result }: Pick<TraceFacts, 'result'>): boolean {
 export function spreadOf(values: readonly number[]): Spread | null {
   if (values.length === 0) return null
   const at = quantilesOf(values)
-  // In one order, so that the same values have the same sum.
+  // A fixed order, so that the same values have the same sum.
   const sum = values.toSorted((a, b) => a - b).reduce((total, value) => total + value, 0)
   const [min, p10, p50, p90, max] = [at(0), at(0.1), at(0.5), at(0.9), at(1)]
   return { count: values.length, sum, mean: sum / values.length, min, p10, p50, p90, max }

@@ -14,7 +14,7 @@ test('a trial of several steps has the turns and tokens of all of them', () => {
   const steps = [step, { ...step, name: 'two', metadata: { n_episodes: 4 } }, { ...step, name: 'three', usage: null }]
   const whole = { turns: 10, inputTokens: 20, outputTokens: 4, costUsd: 0.5 }
   expect(trialMeasures(someRecord({ steps }))).toMatchObject(whole)
-  // Read from Harbor's files, the tokens are added up already, and the turns are not.
+  // In Harbor's files the tokens are already added up, but the turns are not.
   const added = { inputTokens: 20, cacheTokens: 2, outputTokens: 4, costUsd: 0.5 }
   expect(trialMeasures(someRecord({ steps, usage: added }))).toMatchObject(whole)
 })

@@ -1,13 +1,13 @@
 import { type Phase, phases, type Span, type TrialRecord, usageOf } from '../core/trial.ts'
 
-/** What is measured of each trial beside its reward. */
+/** What is measured of each trial besides its reward. */
 export const measures = ['turns', 'inputTokens', 'outputTokens', 'costUsd'] as const
 export type TrialMeasure = (typeof measures)[number]
 
-/** The numbers of a trial that are known: turns, tokens, cost, and the seconds of each phase. */
+/** The known numbers of a trial: turns, tokens, cost, and the seconds of each phase. */
 export function trialMeasures(record: TrialRecord): Readonly<Partial<Record<TrialMeasure | Phase, number>>> {
   const usage = usageOf(record)
-  // A trial of several steps counts its turns step by step.
+  // In a multi-step trial, turns are counted step by step.
   const parts = record.metadata?.n_episodes === undefined ? (record.steps ?? []) : [record]
   const values: [TrialMeasure | Phase, number | null][] = [
     ['turns', sumOf(parts.map(({ metadata }) => metadata?.n_episodes))],

@@ -44,7 +44,9 @@ test('interval and test have to agree', () => {
 
 describe('by simulation', () => {
   const runs = 400
-  /** How often the first of two models is told apart from the second, and how often the interval holds the truth. */
+  /**
+   * How often the first of two models is distinguished from the second, and how often the interval covers the truth.
+   */
   function simulate(tasks: number, attempts: number, better: Rates, worse: Rates) {
     const simulation = makeSimulation(tasks * 10 + attempts)
     const truth = mean(better) - mean(worse)
@@ -66,7 +68,7 @@ describe('by simulation', () => {
     [89, 5, 0.05],
   ])('two runs of one model at %i tasks, %i attempts, a rate of %f are rarely told apart', (tasks, attempts, rate) => {
     const rates = betaRates(rate, 0.6)
-    // 5 % of 400 runs, and two standard deviations.
+    // 5 % of 400 runs, plus two standard deviations.
     expect(simulate(tasks, attempts, rates, rates).told).toBeLessThanOrEqual(0.072)
   })
 

@@ -2,7 +2,7 @@ import type { Interval, RewardsByTask } from './interval.ts'
 import { pairedDifference, pairsOf, type TaskPair } from './paired.ts'
 import { type Next, signFlipTest } from './sign-flip.ts'
 
-/** Which of two runs is better, or that this cannot be told. */
+/** Which of two runs is better, or that this is undecided. */
 export type Verdict = 'first' | 'second' | 'undecided'
 
 export interface PairedComparison {
@@ -10,7 +10,7 @@ export interface PairedComparison {
   readonly difference: Interval
   readonly pairs: readonly TaskPair[]
   readonly p: number
-  /** The p-value is exact, not from a sample of sign patterns. */
+  /** True when the p-value is exact, not from a sample of sign patterns. */
   readonly exact: boolean
   readonly verdict: Verdict
 }
@@ -18,7 +18,7 @@ export interface PairedComparison {
 /** The level of every test. */
 const level = 0.05
 
-/** Compares two runs on the tasks both have; null when there is none. */
+/** Compares two runs on the tasks both have; null when there are none. */
 export function comparePaired(first: RewardsByTask, second: RewardsByTask, next: Next): PairedComparison | null {
   const difference = pairedDifference(first, second)
   if (difference === null) return null
@@ -30,7 +30,7 @@ export function comparePaired(first: RewardsByTask, second: RewardsByTask, next:
   return { difference, pairs, p, exact, verdict: verdictOf(difference, p) }
 }
 
-/** A difference is decided when its interval excludes 0 and the test agrees; `p` may be one that was corrected. */
+/** A difference is decided when its interval excludes 0 and the test agrees; `p` may be a corrected p-value. */
 export function verdictOf({ low, high, mean }: Interval, p: number): Verdict {
   const isWithinNoise = p > level || (low <= 0 && high >= 0)
   if (isWithinNoise) return 'undecided'

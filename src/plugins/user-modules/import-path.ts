@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 
-/** Where a user plug-in is: a file or directory, or an installed package; and which of its exports is meant, if said. */
+/** Where a user plug-in is (a file, a directory or an installed package), and which export is meant, if given. */
 export interface ImportPath {
   /** An absolute path, or the name of a package. */
   readonly from: string
@@ -27,13 +27,16 @@ export function parseImportPath(text: string, cwd: string = process.cwd()): Impo
   return { from, isPackage: false, exportName }
 }
 
-/** The same import path in a spelling that means the same from every directory. */
+/** The same import path, spelt so that it means the same from every directory. */
 export function absoluteImportPath(text: string, cwd: string = process.cwd()): string {
   const { from, isPackage, exportName } = parseImportPath(text, cwd)
   return `${isPackage ? 'npm:' : ''}${from}${exportName === null ? '' : `:${exportName}`}`
 }
 
-/** A module of Python as Harbor spells it, `package.module:Class`; a file here may be meant all the same. */
+/**
+ * Whether it looks like a Python module in Harbor's spelling, `package.module:Class`; a file with this name may still
+ * be meant.
+ */
 function looksLikePython(text: string): boolean {
   return /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$/.test(text)
 }

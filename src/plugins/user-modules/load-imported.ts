@@ -14,18 +14,18 @@ import { pickExport } from './pick-export.ts'
 
 /** What an import path led to. */
 export interface Imported {
-  /** The file, and the export if it is not the default one: for messages. */
+  /** The file, and the export unless it is the default one: for messages. */
   readonly where: string
   readonly value: unknown
-  /** Of the file and whatever it imports by a relative path. */
+  /** The digest of the file and of everything it imports by a relative path. */
   readonly digest: string
 }
 
 const loaded = new Map<string, Promise<Imported>>()
 
 /**
- * Loads a user module, once: as with any import, a file that is edited while a job runs does not change its later trials.
- * Whatever is wrong with the module is the user's to repair.
+ * Loads a user module, once: as with any import, editing the file while a job runs does not change later trials.
+ * Whatever is wrong with the module is for the user to fix.
  */
 export function loadImported(text: string): Promise<Imported> {
   const known = loaded.get(text)
@@ -49,7 +49,7 @@ async function load(text: string): Promise<Imported> {
 }
 
 async function bundle(path: ImportPath, outDir: string): Promise<BundledModule> {
-  // What a plug-in imports from this package must be this very copy, wherever the plug-in lies.
+  // What a plug-in imports from this package must be this very copy, wherever the plug-in is.
   const own = new Map([['ot-agent', join(packageRoot, 'dist/index.js')]])
   try {
     return await bundleModule({ entry: path.from, packageDirs: [process.cwd(), packageRoot], own, outDir })
@@ -62,7 +62,7 @@ async function bundle(path: ImportPath, outDir: string): Promise<BundledModule> 
 async function run({ file, code }: BundledModule, outDir: string): Promise<Readonly<Record<string, unknown>>> {
   const program = join(outDir, `${basename(file).replace(/\.\w+$/, '')}.mjs`)
   await writeFile(program, code)
-  // Errors of the agent name lines of its source, not of what was made of it.
+  // Errors of the agent should point to lines of its source, not of the compiled code.
   process.setSourceMapsEnabled(true)
   try {
     return await import(/* @vite-ignore */ pathToFileURL(program).href)
@@ -106,7 +106,7 @@ function notFound({ from, isPackage }: ImportPath, { message }: BundleFailure): 
   )
 }
 
-/** Names in a directory that may have been meant: folders and files with code. */
+/** Names in a directory that the user may have meant: folders and files with code. */
 function codeIn(dir: string, missing: string): readonly string[] {
   try {
     return readdirSync(dir, { withFileTypes: true })
@@ -117,7 +117,7 @@ function codeIn(dir: string, missing: string): readonly string[] {
   }
 }
 
-/** From here if it is below here, else whole. */
+/** A path relative to the working directory if the file is below it, else the whole path. */
 function shown(file: string): string {
   const near = relative(process.cwd(), file)
   return near.startsWith('..') ? file : near

@@ -6,7 +6,7 @@ import { oneLine } from '../../lib/visible.ts'
 import { loadImported } from './load-imported.ts'
 import { makeOf, type Parts, problemsOf } from './make-imported.ts'
 
-/** What each kind of stage needs to have, beyond what all have. */
+/** What each kind of stage needs beyond what all kinds have. */
 const partsOf: Readonly<Record<AnyStage['kind'], Parts>> = {
   source: { gives: 'text', rows: 'function' },
   map: { takes: 'text', gives: 'text', run: 'function' },
@@ -18,7 +18,7 @@ const partsOf: Readonly<Record<AnyStage['kind'], Parts>> = {
   exporter: { takes: 'text', write: 'function' },
 }
 
-/** Makes the stage of a recipe that an import path leads to. Its code is part of what its rows depend on. */
+/** Makes the recipe stage that an import path leads to. Its rows depend on its code, too. */
 export async function makeImportedStage(
   importPath: string,
   options: Readonly<Record<string, unknown>>,
@@ -45,7 +45,7 @@ function isKind(kind: unknown): kind is AnyStage['kind'] {
   return typeof kind === 'string' && Object.hasOwn(partsOf, kind)
 }
 
-/** The same stage with the digest of its code; what it throws names its file. */
+/** The same stage with the digest of its code; its errors name its file. */
 function blamed(stage: AnyStage, where: string, code: string): AnyStage {
   return new Proxy(stage, {
     has: (target, key) => key === 'code' || Reflect.has(target, key),
@@ -80,7 +80,7 @@ function isStream(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
-/** A bug in the file is the user's to repair; what comes through it from elsewhere stays as it is. */
+/** A bug in the file is for the user to fix; errors that come from elsewhere stay as they are. */
 function explained(where: string, error: unknown): unknown {
   if (error instanceof UserError || error instanceof BoundaryError) return error
   const path = missingPath(error)
@@ -96,7 +96,10 @@ function explained(where: string, error: unknown): unknown {
   return new UserError(`${where}: ${oneLine(messageOf(error))}`, `thrown at ${place}`)
 }
 
-/** The file that could not be opened because it is not there. A program that is not installed is also missing, but no file of the user's. */
+/**
+ * The file that could not be opened because it does not exist. A program that is not installed is also missing, but is
+ * not a file of the user's.
+ */
 function missingPath(error: unknown): string | null {
   if (!isMissing(error) || !(error instanceof Error) || !('path' in error) || !('syscall' in error)) return null
   return /^(?:open|l?stat|scandir|access)$/.test(String(error.syscall)) ? String(error.path) : null

@@ -33,7 +33,7 @@ export async function makeImportedProvider(importPath: string, options: Options)
   throw unlike(imported.where, 'a sandbox provider', providerParts, made)
 }
 
-/** Makes the engine an import path leads to; `model`, and where it is, are among its options. */
+/** Makes the engine an import path leads to; its options include `model` and where that is served. */
 export async function makeImportedEngine(importPath: string, options: Options): Promise<Engine> {
   const imported = await loadImported(importPath)
   const made = makeOf('engine', imported, options)
@@ -45,7 +45,7 @@ export async function makeImportedEngine(importPath: string, options: Options): 
 export async function makeImportedScheduler(importPath: string): Promise<Scheduler> {
   const imported = await loadImported(importPath)
   const made = makeOf('scheduler', imported, {})
-  // Launches are found again by the name of their scheduler.
+  // A launch finds its scheduler again by this name.
   if (problemsOf(made, schedulerParts).length === 0) return Object.assign(made as Scheduler, { name: importPath })
   throw unlike(imported.where, 'a scheduler', schedulerParts, made)
 }
@@ -61,7 +61,10 @@ export async function makeImportedJudge(importPath: string, options: Options): P
   )
 }
 
-/** Plug-in, class or object: the first two are made again each time, and only they take options. */
+/**
+ * Makes something from a plug-in, a class or an object: the first two are made again each time, and only they take
+ * options.
+ */
 export function makeOf(
   kind: string,
   { where, value }: Imported,
@@ -69,7 +72,7 @@ export function makeOf(
   more: Partial<PluginContext> = {},
 ): unknown {
   if (isClass(value)) return construct(where, value, options)
-  // Where the model is served is said among an agent's options, but meant for the model client.
+  // Users give these among the agent's options, but they are meant for the model client.
   const { api_base: _, model_info: __, ...agents } = options
   const own = kind === 'agent' ? agents : options
   if (isPlugin(value)) return makePlugin(kind, value, own, more)
@@ -105,7 +108,7 @@ export function isPlugin(value: unknown): value is Plugin<unknown> {
   return typeof value.name === 'string' && typeof value.options.safeParse === 'function'
 }
 
-/** The parts that something must have, and what each has to be. */
+/** The parts that something must have, and the type of each. */
 export type Parts = Readonly<Record<string, 'text' | 'function' | 'function or nothing' | 'object'>>
 
 const agentParts = {
@@ -143,7 +146,7 @@ function isProvider(value: unknown): value is SandboxProvider {
   return problemsOf(value, providerParts).length === 0
 }
 
-/** What of these parts is missing or of another kind. */
+/** Which of these parts are missing or of another type. */
 export function problemsOf(value: unknown, parts: Parts): string[] {
   if (!isObject(value)) return [value === null ? 'null' : `a ${typeof value}`]
   return Object.entries(parts).flatMap(([name, kind]) => {
@@ -166,7 +169,9 @@ function unlike(where: string, expected: string, parts: Parts, made: unknown): U
   )
 }
 
-/** The same agent, whose talk with its model becomes a trajectory without its doing. One it writes itself is left as it is. */
+/**
+ * The same agent, with its calls of the model recorded as a trajectory. An agent that writes its own is left as it is.
+ */
 export function recordCalls(agent: Agent): Agent {
   const solve = async (at: AgentAt) => {
     const { client, logsDir } = at
@@ -194,7 +199,7 @@ export function recordCalls(agent: Agent): Agent {
 
 function recorded(client: ModelClient, recorder: CallRecorder): ModelClient {
   return wrapClient(client, async (request, options) => {
-    // An agent may go on with the same list of messages: what is written down is what was asked.
+    // The agent may keep adding to the same list of messages; the record must show what was sent.
     const call = recorder.begin({ ...request, messages: [...request.messages] })
     try {
       const outcome = await client.complete(request, options)
@@ -202,7 +207,7 @@ function recorded(client: ModelClient, recorder: CallRecorder): ModelClient {
       else call.fail(...failureOf(outcome))
       return outcome
     } catch (error) {
-      // What a server says may quote its key, so that only the kind of failure is written down.
+      // A server's error may quote its key, so only the kind of failure is recorded.
       if (isAbort(error)) call.fail('Aborted', 'the time of the agent was over')
       else call.fail(error instanceof BoundaryError ? error.code : 'ModelError', 'the call came to no reply')
       throw error

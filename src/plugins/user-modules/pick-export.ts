@@ -2,7 +2,10 @@ import { UserError } from '../../core/errors.ts'
 
 type Exports = Readonly<Record<string, unknown>>
 
-/** The export that was asked for, which may be the default one under its class's own name; without a name the default one, else the only one that could be a plug-in. */
+/**
+ * The export with the wanted name, or the default one if its class has that name; without a name the default export,
+ * else the only one that could be a plug-in.
+ */
 export function pickExport(module: Exports, wanted: string | null, where: string): { name: string; value: unknown } {
   const exports = withoutWrapping(module)
   if (wanted !== null) {
@@ -23,7 +26,7 @@ export function pickExport(module: Exports, wanted: string | null, where: string
   )
 }
 
-/** A CommonJS module arrives as the default export of an ES module. */
+/** Unwraps a CommonJS module, which arrives as the default export of an ES module. */
 function withoutWrapping(module: Exports): Exports {
   const { default: inner } = module
   if (Object.keys(module).length > 1 || !isObject(inner) || couldBePlugin(inner)) return module
@@ -36,7 +39,7 @@ function couldBePlugin(value: unknown): boolean {
   return isObject(value) && ['make', 'solve', 'lease'].some((method) => typeof value[method] === 'function')
 }
 
-/** True for what was written as a class, or compiled from one to functions. */
+/** True for a class, including one that was compiled to functions. */
 export function isClass(value: unknown): value is new (options: unknown) => unknown {
   if (typeof value !== 'function') return false
   if (/^class\b/.test(Function.prototype.toString.call(value))) return true

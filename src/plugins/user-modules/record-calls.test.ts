@@ -13,7 +13,7 @@ beforeEach(async () => {
   logsDir = await makeTempDir()
 })
 
-/** Runs an agent whose whole work is done by `talk`. */
+/** Runs an agent that does all of its work in `talk`. */
 async function solve(talk: (client: ModelClient) => Promise<void>, client: ModelClient | null): Promise<AgentExit> {
   const agent = recordCalls({
     name: 'mine',

@@ -8,7 +8,7 @@ import { identify } from '../../lib/process-identity.ts'
 import { signalGroup, spawnProcess } from '../../lib/spawn-process.ts'
 import { driveScript, renderBash } from '../shared/drive-script.ts'
 
-/** This machine without a scheduler: every job is a process that waits for those before it. */
+/** This machine without a scheduler: every job is a process that waits for the ones before it. */
 export default definePlugin({
   name: 'local',
   summary: 'This machine, without a scheduler',
@@ -25,7 +25,7 @@ export default definePlugin({
   }),
 })
 
-/** Starts the process that drives a job through its dependencies, its tasks and its restarts, and lets go of it. */
+/** Starts a detached process that drives a job through its dependencies, tasks and restarts. */
 async function start(
   { job, launch, link, scriptPath, tasks }: SubmissionRequest,
   env: Record<string, string>,
@@ -45,15 +45,18 @@ async function start(
   return `${pid}:${identify(pid)?.startTicks ?? endedAlready}`
 }
 
-/** The start time of a job that ended before its own could be read: that of no process. */
+/** Stands for the start time of a job that ended before it could be read; no process has it. */
 const endedAlready = 'ended'
 
-/** Only that it runs can be seen here; how it ended is in its marks. */
+/** Only whether a job runs can be seen here; how it ended is in its marks. */
 function stateOf({ id }: Submission): ScheduledState[] {
   return isAlive(id) ? [{ id, task: null, state: 'running', reason: `process ${id.split(':')[0]}` }] : []
 }
 
-/** A cancelled job's driver can end before its script has written its exit code, so a job is alive while any process of its group is. */
+/**
+ * A cancelled job's driver can end before its script has written its exit code, so a job is alive while any process of
+ * its group is.
+ */
 function isAlive(id: string): boolean {
   const [pid, startTicks] = id.split(':')
   if (startTicks === undefined) return false

@@ -1,13 +1,16 @@
 import type { Launch, LaunchJob } from '../../core/launch.ts'
 import { shellQuote } from '../../lib/shell.ts'
 
-/** The whole script of a job, for what needs no directives. */
+/** The whole script of a job on a machine that needs no directives. */
 export function renderBash({ script }: LaunchJob): string {
   const pieces = script.map(({ about, lines }) => [`# ${about}`, ...lines].join('\n'))
   return `${['#!/bin/bash', ...pieces].join('\n\n')}\n`
 }
 
-/** What stands in for a scheduler: waits for the jobs before, runs the tasks a few at a time, and again as often as allowed. */
+/**
+ * Stands in for a scheduler: waits for earlier jobs, runs the tasks a few at a time, and restarts them as often as
+ * allowed.
+ */
 export function driveScript(
   job: LaunchJob,
   launch: Launch,
@@ -26,10 +29,10 @@ export function driveScript(
     'set -u',
     `marks=${marks}`,
     'mkdir -p "$marks"',
-    // Jobs that wait for this one must learn that it never runs.
+    // Jobs that wait for this one must learn that it will never run.
     `give_up() { for unit in ${units.map(shellQuote).join(' ')}; do echo "$1 ${job.restarts}/${job.restarts} $2" > "$marks/$unit.end"; done; exit "$1"; }`,
     'never() { echo "$1 failed; this is not run" >&2; give_up 1 dependency; }',
-    // Once it runs, the script itself says how it ended.
+    // Once the script runs, it records by itself how it ended.
     "trap 'give_up 143 cancelled' TERM",
     ...job.after.flatMap(({ job: name, when }) => waitFor(launch, name, when)),
     'trap - TERM',

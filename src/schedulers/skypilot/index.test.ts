@@ -107,7 +107,7 @@ test('a job that fails is failed, and one that is cancelled is cancelled', async
   expect(await sleeps.scheduler.states([submission])).toMatchObject([{ state: 'running' }])
   await vi.waitFor(() => expect(sleeps.ran()).toMatch(/\d\n/), { timeout: 20_000 })
   await sleeps.scheduler.cancel([submission])
-  // It is gone, or waits for its parent to notice.
+  // The process is gone, or a zombie until its parent reaps it.
   const commandOf = () =>
     existsSync(`/proc/${sleeps.ran().trim()}`) ? readFileSync(`/proc/${sleeps.ran().trim()}/cmdline`, 'utf8') : ''
   await vi.waitFor(() => expect(commandOf()).toBe(''), { timeout: 20_000 })

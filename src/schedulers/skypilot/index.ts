@@ -17,7 +17,7 @@ const queueSchema = z.array(
   }),
 )
 
-/** Reads what `sky jobs queue --output json` printed, by the names of jobs; other lines may come before it. */
+/** Parses the output of `sky jobs queue --output json`, by job name; other lines may come before it. */
 export function parseQueue(text: string): ReadonlyMap<string, Pick<ScheduledState, 'state' | 'reason'>> {
   const parsed = queueSchema.safeParse(parseJson(text.slice(Math.max(0, text.search(/^\[/m)))))
   if (!parsed.success) throw refused('sky jobs queue', 'its output is not the JSON that was expected')
@@ -41,19 +41,22 @@ const words: Readonly<Record<string, JobState>> = {
   CANCELLED: 'cancelled',
 }
 
-/** Everything else is a way to fail: FAILED, FAILED_SETUP, FAILED_PRECHECKS, FAILED_NO_RESOURCE, FAILED_CONTROLLER. */
+/**
+ * Every other state is a kind of failure: FAILED, FAILED_SETUP, FAILED_PRECHECKS, FAILED_NO_RESOURCE,
+ * FAILED_CONTROLLER.
+ */
 function stateOf(word: string): JobState {
   return words[word] ?? 'failed'
 }
 
-/** Managed jobs of SkyPilot, on clouds or Kubernetes: machines come when a job starts and go when it ends. */
+/** Managed jobs of SkyPilot, on clouds or Kubernetes: machines start and stop with their job. */
 export default definePlugin({
   name: 'skypilot',
   summary: 'SkyPilot: managed jobs on clouds and Kubernetes',
   options: z.strictObject({}),
   make: (_options, { env }): Scheduler => {
-    // The command asks clouds with the user's keys, and hands none of its environment to jobs. The first one may have to
-    // wait for the machine that manages jobs.
+    // The command calls clouds with the user's keys, and passes none of its environment to jobs. The first call may
+    // have to wait for the machine that manages jobs.
     const ask = (args: readonly string[]) => execProgram(['sky', ...args], { env, timeoutSec: 900 })
     return {
       name: 'skypilot',
@@ -87,7 +90,10 @@ export default definePlugin({
 
 type Ask = (args: readonly string[]) => ReturnType<typeof execProgram>
 
-/** An array becomes as many jobs as may run at once, each with its share of the tasks. Restarts are a loop in the first link. */
+/**
+ * Submits an array as one job per slot that may run at once, each with its share of the tasks. Restarts are a loop in
+ * the first link.
+ */
 async function submit({ job, launch, link, scriptPath, tasks }: SubmissionRequest, ask: Ask): Promise<string> {
   if (link > 0) return ''
   const base = `${job.jobName}-${randomBytes(3).toString('hex')}`.replaceAll(/[^\w.-]/g, '-')
@@ -113,7 +119,10 @@ function lanesOf({ array }: LaunchJob, tasks: readonly number[] | null): readonl
   return Array.from({ length: lanes }, (_, lane) => all.filter((__, i) => i % lanes === lane))
 }
 
-/** `NAME` or, for the share of an array, `NAME:0+2+4`; several with a comma. Empty: nothing of its own was handed over. */
+/**
+ * Parses `NAME`, or `NAME:0+2+4` for a share of an array; several are separated by commas. Empty: nothing was
+ * submitted.
+ */
 function parseId(id: string): readonly { readonly name: string; readonly tasks: readonly number[] | null }[] {
   return id
     .split(',')

@@ -5,7 +5,7 @@ import { shellQuote } from '../../lib/shell.ts'
 import { secondsOf } from '../../lib/time-limit.ts'
 import { driveScript } from '../shared/drive-script.ts'
 
-/** One job of SkyPilot: a job of a launch, or those tasks of its array that run one after the other on one machine. */
+/** One SkyPilot job: a job of a launch, or those tasks of its array that run one after another on one machine. */
 export interface SkyJob {
   readonly job: LaunchJob
   readonly launch: Launch
@@ -15,7 +15,7 @@ export interface SkyJob {
   readonly name: string
 }
 
-/** The task file that `sky jobs launch` takes. It holds no keys: scripts read the file of keys where it lies. */
+/** The task file for `sky jobs launch`. It holds no keys: scripts read the key file in place. */
 export function renderTask({ job, launch, scriptPath, tasks, name }: SkyJob): string {
   const { resources: own = {}, fileMounts, volumes, setup } = launch.cluster.sky ?? {}
   const task = {
@@ -27,11 +27,11 @@ export function renderTask({ job, launch, scriptPath, tasks, name }: SkyJob): st
     ...(setup !== undefined && { setup }),
     run: runOf({ job, launch, scriptPath, tasks }),
   }
-  // Else lines of the script are folded.
+  // Otherwise the YAML folds long lines of the script.
   return renderYaml(task, { lineWidth: 0 })
 }
 
-/** SkyPilot has neither dependencies nor restarts nor a time limit: the job waits for marks, tries again and stops itself. */
+/** SkyPilot has no dependencies, restarts or time limits: the job itself waits for marks, restarts and stops. */
 function runOf({ job, launch, scriptPath, tasks }: Omit<SkyJob, 'name'>): string {
   const log = `${launch.experimentsDir}/logs/${job.jobName}.out`
   const alone = job.array ? { ...job, array: { ...job.array, throttle: 1 } } : job

@@ -9,7 +9,7 @@ import { renderSbatch } from './render.ts'
 /** Columns of squeue that `parseQueue` reads. */
 const queueFormat = '%F|%K|%T|%r'
 
-/** Reads what `squeue --array` printed in that format. */
+/** Parses the output of `squeue --array` in that format. */
 export function parseQueue(text: string): ScheduledState[] {
   return rowsOf(text).map(([id = '', task = '', state = '', reason = '']) => ({
     id,
@@ -19,7 +19,10 @@ export function parseQueue(text: string): ScheduledState[] {
   }))
 }
 
-/** Reads what `sacct -P -X -n -o JobID,State,ExitCode` printed. Its JSON says 0 for jobs that failed, so it is not used. */
+/**
+ * Parses the output of `sacct -P -X -n -o JobID,State,ExitCode`. Its JSON output says 0 for jobs that failed, so it is
+ * not used.
+ */
 export function parseAccounting(text: string): ScheduledState[] {
   return rowsOf(text).flatMap(([name = '', state = '', code = '']) => {
     const [, id, task] = /^(\d+)(?:_(\d+))?$/.exec(name) ?? []
@@ -58,12 +61,12 @@ const words: Readonly<Record<string, JobState>> = {
   PREEMPTED: 'resumable',
 }
 
-/** Everything else is a way to fail: FAILED, NODE_FAIL, OUT_OF_MEMORY, BOOT_FAIL, DEADLINE. */
+/** Every other state is a kind of failure: FAILED, NODE_FAIL, OUT_OF_MEMORY, BOOT_FAIL, DEADLINE. */
 function stateOf(word: string): JobState {
   return words[word] ?? 'failed'
 }
 
-/** Jobs of Slurm: one sbatch each, states of all in one squeue, and of what that forgot in one sacct. */
+/** Slurm jobs: one sbatch for each, one squeue for all states, and one sacct for those that squeue has forgotten. */
 export default definePlugin({
   name: 'slurm',
   summary: 'Slurm: batch scripts, arrays, dependencies',
@@ -96,7 +99,7 @@ export default definePlugin({
           `--format=${queueFormat}`,
           `--jobs=${ids}`,
         ])
-        // A single id that Slurm has forgotten is an error to squeue, and no news to us.
+        // squeue fails for a single id that Slurm has forgotten; for us that is not an error.
         if (queue.code !== 0 && !/Invalid job id/i.test(queue.stderr)) throw refused('squeue', queue.stderr)
         const seen = parseQueue(queue.stdout)
         const known = new Set(seen.map(({ id }) => id))
@@ -117,7 +120,10 @@ export default definePlugin({
 
 type IdOf = (job: string, link: number) => string
 
-/** The command that submits a job. `--kill-on-invalid-dep` because a job whose time never comes would wait for ever. */
+/**
+ * The command that submits a job. `--kill-on-invalid-dep`, because otherwise a job that can never start would wait
+ * forever.
+ */
 function sbatchCommand(request: Omit<SubmissionRequest, 'earlier'>, id: IdOf): string[] {
   const { scriptPath, tasks, job, link } = request
   const dependency = dependencyOf(request, id)
@@ -132,8 +138,8 @@ function sbatchCommand(request: Omit<SubmissionRequest, 'earlier'>, id: IdOf): s
 }
 
 /**
- * A later link runs when the one before did not finish. A job that follows a chain comes after any of its links; Slurm
- * knows no mixture of "any of" and "all of", so that a server which has to run as well is waited for in the job itself.
+ * A later link runs if the previous one did not finish. A job after a chain runs after any of its links; Slurm cannot
+ * mix "any of" and "all of", so the job itself waits for a server that also has to run.
  */
 function dependencyOf({ job, link, launch }: Omit<SubmissionRequest, 'earlier'>, id: IdOf): string | null {
   if (link > 0) return `afternotok:${id(job.name, link - 1)}`
@@ -148,13 +154,16 @@ function dependencyOf({ job, link, launch }: Omit<SubmissionRequest, 'earlier'>,
 
 function chainOf(launch: Launch, name: string, id: IdOf): string[] {
   const before = launch.jobs.find((job) => job.name === name)
-  // It is done before anything is handed over.
+  // It finishes before anything is submitted.
   if (before?.place === 'login') return []
   const restarts = before?.restarts ?? 0
   return Array.from({ length: restarts + 1 }, (_, link) => id(name, link)).filter((each) => each !== '')
 }
 
-/** The last one handed over counts: a resumed launch has several. Empty when the job was done before and not handed over again. */
+/**
+ * The last submission counts: a resumed launch has several. Empty when the job finished earlier and was not submitted
+ * again.
+ */
 function idOf(earlier: readonly Submission[], job: string, link: number): string {
   return earlier.findLast((each) => each.job === job && each.link === link)?.id ?? ''
 }

@@ -1,6 +1,6 @@
 import type { Launch, LaunchJob } from '../../core/launch.ts'
 
-/** The whole script of a job: what Slurm is asked for, then what is run. */
+/** The whole script of a job: the Slurm directives, then the commands. */
 export function renderSbatch(job: LaunchJob, launch: Launch): string {
   const directives = directivesOf(job, launch).map((directive) => `#SBATCH ${directive}`)
   const pieces = job.script.map(({ about, lines }) => [`# ${about}`, ...lines].join('\n'))
@@ -39,7 +39,7 @@ function launchSizes({ wholeNodes, gpuRequest }: Launch['cluster']) {
   return { wholeNodes, gpuRequest }
 }
 
-/** On clusters that give whole nodes, asking for a part of one is refused. */
+/** Clusters that allocate whole nodes refuse requests for part of one. */
 function sizesOf(
   { resources: { cpusPerNode, memoryGb, gpusPerNode } }: LaunchJob,
   { wholeNodes, gpuRequest }: Pick<Launch['cluster'], 'wholeNodes' | 'gpuRequest'>,
