@@ -160,7 +160,7 @@ describe('the provider, on a stand-in that writes down how it is called', () => 
     expect(await readdir(join(root, 'state/apptainer/sandboxes'))).toEqual([])
     const started = (await readFile(join(root, 'bin/started'), 'utf8')).trim().split('\n').map(Number)
     expect(started).toHaveLength(2)
-    // Whoever is dead may still wait for its parent to notice.
+    // A dead process may still be a zombie until its parent reaps it.
     const states = started.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ') Z'))
     expect(await Promise.all(states)).toEqual(started.map(() => expect.stringMatching(/\) [ZX]/)))
   })
@@ -213,7 +213,7 @@ describe('the provider, on a stand-in that writes down how it is called', () => 
       await instance.start()
     }
     await writeFile(program, complaining('cannot use cgroups'))
-    // The stand-in starts nothing, so that its number is missed next.
+    // The stand-in starts nothing, so the next step misses its pid.
     await expect(start()).rejects.toThrow(/pid/)
     await writeFile(program, complaining('no space left'))
     await expect(start()).rejects.toThrow('no space left')

@@ -3,7 +3,10 @@ export interface StartRequest {
   readonly name: string
   /** A .sif file, a directory with a root file system, or anything else Apptainer can start. */
   readonly image: string
-  /** Directories over the image, bottom to top; writes go to the last one, which outlives the instance. None: nothing can be written. */
+  /**
+   * Directories over the image, bottom to top; writes go to the last one, which outlives the instance. None: the file
+   * system is read-only.
+   */
   readonly overlays: readonly string[]
   readonly binds: readonly Bind[]
   readonly network: 'host' | 'none'
@@ -13,10 +16,13 @@ export interface StartRequest {
   readonly limits: FlagLimits
 }
 
-/** What root inside may do: a root of this machine is held back, an ordinary user's root is one in name only. */
+/**
+ * What root inside may do: a root user of this machine must be restricted, an ordinary user's root is root in name
+ * only.
+ */
 export interface Privileges {
   readonly isRoot: boolean
-  /** What programs may not ask the kernel for; only root can set it. */
+  /** System calls that programs may not make; only root can set this filter. */
   readonly seccompFile: string
 }
 
@@ -32,7 +38,7 @@ export interface FlagLimits {
   readonly pids?: number
 }
 
-/** What a root program in a container engine usually may do; nothing that reaches outside. */
+/** What root in a container may usually do; nothing that reaches outside. */
 const capabilities = [
   'CAP_CHOWN',
   'CAP_DAC_OVERRIDE',
@@ -48,13 +54,13 @@ const capabilities = [
   'CAP_AUDIT_WRITE',
 ]
 
-/** Arguments that start an instance: nothing of the host's files, variables, processes or home is seen inside. */
+/** Arguments that start an instance; inside, nothing of the host's files, variables, processes or home is visible. */
 export function startArgs(request: StartRequest): string[] {
   const { cpus, memoryMb, pids } = request.limits
   return [
     ...['instance', 'start', '--containall', '--no-home', '--cleanenv', '--no-eval', '--no-umask'],
-    // With these left out, /tmp and homes lie in the overlay like everything else, and outlive the instance with it.
-    // No /sys either: it would be writable for a root of this machine.
+    // Without these mounts, /tmp and homes are in the overlay like everything else, and outlive the instance with it.
+    // No /sys either: root of this machine could write to it.
     ...['--no-mount', 'hostfs,bind-paths,cwd,home,tmp,sys'],
     ...['--hostname', 'sandbox'],
     ...(request.network === 'none' ? ['--net', '--network', 'none'] : []),
@@ -71,7 +77,7 @@ export function startArgs(request: StartRequest): string[] {
   ]
 }
 
-/** Arguments that run a command in an instance. Variables travel in the environment of the program, never here. */
+/** Arguments that run a command in an instance. Variables are passed in the program's environment, never here. */
 export function execArgs(name: string, privileges: Privileges, argv: readonly string[]): string[] {
   const held = privilegeArgs(privileges).filter((word) => word !== '--fakeroot')
   return ['exec', '--cleanenv', '--no-eval', ...held, `instance://${name}`, ...argv]
@@ -81,7 +87,7 @@ export function stopArgs(name: string): string[] {
   return ['instance', 'stop', '--signal', 'KILL', name]
 }
 
-/** Arguments that turn an image of a registry into a file. */
+/** Arguments that turn a registry image into a file. */
 export function buildArgs(target: string, image: string, isRoot: boolean): string[] {
   return ['build', '--force', ...(isRoot ? [] : ['--fakeroot']), target, `docker://${image}`]
 }
@@ -91,7 +97,7 @@ function privilegeArgs({ isRoot, seccompFile }: Privileges): string[] {
   return [...held, '--security', `seccomp:${seccompFile}`]
 }
 
-/** Variables that Apptainer adds by itself and no program inside expects. */
+/** Variables that Apptainer adds by itself and that no program inside expects. */
 const additions = [
   'LD_LIBRARY_PATH',
   'PROMPT_COMMAND',
@@ -105,11 +111,11 @@ const additions = [
 export interface InsideOptions {
   readonly cwd: string
   readonly user: string | number | undefined
-  /** Names of the variables that were asked for. */
+  /** Names of the requested variables. */
   readonly variables: readonly string[]
 }
 
-/** A command inside, in its directory and as its user: ends as a shell ends it when it cannot be started. */
+/** Runs a command inside in its directory and as its user; one that cannot be started ends with a shell's exit code. */
 export function insideArgv(argv: readonly string[], { cwd, user, variables }: InsideOptions): string[] {
   const unwanted = additions.filter((name) => !variables.includes(name))
   const home = variables.includes('HOME')

@@ -7,16 +7,16 @@ import { asRootInside, cleanEnv, hasSubordinateIds } from '../namespaces/as-root
 import { findSystemChanges, listChanges, setAside } from '../namespaces/overlay-system.ts'
 import type { Instance } from './instance.ts'
 
-/** What lies over the agent's files for a while. */
+/** A temporary layer over the agent's files. */
 interface Scratch {
   readonly dir: string
-  /** Moves system files that were set aside to where the agent had them. */
+  /** Moves system files that were set aside back to where the agent had them. */
   readonly putBack: () => Promise<void>
 }
 
 /**
- * The files of a sandbox from one freeze to the next: those of the agent, and over them, where something must not last, an
- * overlay that takes what is written meanwhile.
+ * The files of a sandbox from one freeze to the next: the agent's files and, when changes must not last, an overlay on
+ * top that takes all writes.
  */
 export class FileStack {
   private scratch: Scratch | null = null
@@ -56,7 +56,7 @@ export class FileStack {
   }
 }
 
-/** The PATH of an image that was fetched from a registry; null for others. */
+/** The PATH of an image from a registry; null for others. */
 function pathOfImage(root: string): string | null {
   const file = join(root, '.singularity.d/env/10-docker2singularity.sh')
   const isFile = lstatSync(file, { throwIfNoEntry: false })?.isFile()

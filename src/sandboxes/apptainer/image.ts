@@ -26,7 +26,10 @@ export type Source = { readonly path: string } | { readonly registry: string }
 
 const plain = { env: {}, workdir: '/', user: undefined, healthcheck: null }
 
-/** Finds which image a task wants; one that would have to be built from a Dockerfile is refused with what to do instead. */
+/**
+ * Finds the image a task wants; one that would have to be built from a Dockerfile is refused with advice on what to do
+ * instead.
+ */
 export async function findImage(environment: Environment, fallback: string | undefined): Promise<Image> {
   if (environment.dockerImage !== undefined) return { source: parseSource(environment.dockerImage), ...plain }
   const text = await readInside(environment.dir, 'Dockerfile').catch(() => null)
@@ -39,7 +42,7 @@ export async function findImage(environment: Environment, fallback: string | und
 export function parseSource(image: string): Source {
   const name = image.replace(/^docker:\/\//, '')
   const isPath = isAbsolute(image) || (image === name && image.endsWith('.sif'))
-  // Apptainer takes a tag or a digest, not both.
+  // Apptainer accepts a tag or a digest, not both.
   return isPath ? { path: image } : { registry: name.replace(/:[^/:@]+@/, '@') }
 }
 
@@ -62,7 +65,7 @@ export function imageOfDockerfile(text: string): Image {
 
 const builds = new SharedWork<string>()
 
-/** The path Apptainer starts an image from; an image of a registry is fetched once and kept as a file. */
+/** The path from which Apptainer starts an image; a registry image is fetched once and kept as a file. */
 export async function fetchImage(
   apptainer: Apptainer,
   imagesDir: string,
@@ -98,7 +101,7 @@ export function imageFile(imagesDir: string, registry: string): string {
   return join(imagesDir, `${registry.replace(/[^a-zA-Z0-9.-]+/g, '_').slice(0, 80)}-${digest}.sif`)
 }
 
-/** A person's own settings count for fetching: proxies, caches, and keys of registries. */
+/** A user's own settings apply to fetching: proxies, caches and registry keys. */
 function ownEnv({ prefix, configDir }: Apptainer): Record<string, string> {
   const wanted = new RegExp(`^(${prefix}_(?!CONFIGDIR).*|https?_proxy|no_proxy|TMPDIR|SSL_CERT_(FILE|DIR))$`, 'i')
   const own = Object.entries(process.env).flatMap(([name, value]) =>

@@ -3,7 +3,7 @@ import { definePlugin } from '../../core/plugin.ts'
 import { withAllowlist } from '../namespaces/allowlist.ts'
 import { makeApptainer } from './provider.ts'
 
-/** Sandboxes for clusters that forbid Docker: Apptainer, once Singularity; no daemon. */
+/** Sandboxes for clusters that forbid Docker: Apptainer (formerly Singularity), which has no daemon. */
 export default definePlugin({
   name: 'apptainer',
   summary: 'Apptainer or Singularity instances, for clusters; no daemon',

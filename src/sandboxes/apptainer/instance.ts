@@ -27,29 +27,32 @@ export interface InstanceOptions {
   readonly env: Readonly<Record<string, string>>
   readonly workdir: string
   readonly user: string | number | undefined
-  /** Ours, where this machine lets us make them. */
+  /** Our own control group, where this machine lets us make one. */
   readonly group: ControlGroup | null
   readonly limits: FlagLimits
   readonly network: 'host' | 'none'
   readonly tools: readonly ToolDir[]
 }
 
-/** Where a sandbox's directory says under which name it runs. */
+/** The file in a sandbox's directory that holds its instance name. */
 export function nameFile(dir: string): string {
   return join(dir, 'instance-name')
 }
 
-/** One container that runs until it is stopped, and its commands. Its writes lie in `<dir>/overlay`, or in a scratch directory. */
+/**
+ * One container that runs until it is stopped, and its commands. Its writes are in `<dir>/overlay`, or in a scratch
+ * directory.
+ */
 export class Instance {
-  /** Host directories by where they appear inside; they count from the next start on. */
+  /** Host directories by their path inside; changes apply from the next start on. */
   readonly mounts = new Map<string, string>()
-  /** Takes what is written from the next start on; without, writes last as long as the sandbox. */
+  /** Takes everything written from the next start on; when null, writes last as long as the sandbox. */
   scratchDir: string | null = null
   private init: ProcessIdentity | null = null
   private reviving: Promise<void> | null = null
   private readonly idle: KillableGroup[] = []
   private commands = 0
-  /** Each start has a name of its own: Apptainer forgets the old one only a while after its end. */
+  /** Each start gets a new name: Apptainer forgets the old one only some time after it ends. */
   private starts = 0
   private name = ''
 
@@ -59,12 +62,12 @@ export class Instance {
     return this.init !== null && isRunningHere(this.init) && !isEnding(this.init.pid)
   }
 
-  /** Someone else removed it: its files are gone too, or are about to be. */
+  /** True when someone else removed it: its files are gone too, or about to be. */
   get isGone(): boolean {
     return !existsSync(nameFile(this.options.dir))
   }
 
-  /** The host's number of the first process inside. */
+  /** The host's pid of the first process inside. */
   get pid(): number {
     if (this.init === null || !this.alive) throw gone()
     return this.init.pid
@@ -85,8 +88,8 @@ export class Instance {
   }
 
   /**
-   * Starts again over its files when its first process has ended, as a machine that was switched off from inside. That process is
-   * Apptainer's own, and every signal ends it.
+   * Starts again over its files when its first process has ended, like a machine that was shut down from inside. That
+   * process is Apptainer's own, and any signal ends it.
    */
   private async revive(): Promise<void> {
     if (this.reviving === null && (this.init === null || this.isGone)) throw gone()
@@ -99,18 +102,18 @@ export class Instance {
     await this.reviving
   }
 
-  /** Shows the image's own files, as a directory of this machine, to work that is done while the sandbox is stopped. */
+  /** Gives the image's own files, as a directory on this machine, to work that is done while the sandbox is stopped. */
   async withImage<T>(work: (root: string) => Promise<T>): Promise<T> {
     const { image } = this.options
     return (await lstat(image)).isDirectory() ? work(image) : this.whileImageRuns(work)
   }
 
-  /** The same for work that wants to know whether the image starts at all. */
+  /** The same for work that must know whether the image starts at all. */
   async whileImageRuns<T>(work: (root: string) => Promise<T>): Promise<T> {
     await this.launch({ overlays: [], binds: [], network: 'none' })
     try {
       const result = await work(`/proc/${this.pid}/root`)
-      // Throws when it ended meanwhile: files of the image would have seemed to be missing.
+      // Throws if it has ended in the meantime: files of the image would have seemed missing.
       void this.pid
       return result
     } finally {
@@ -133,7 +136,8 @@ export class Instance {
       await runProgram(apptainer, args, { before: this.joinScript(this.newGroup()), ...(signal && { signal }) })
     }
     await start(limits).catch((error: unknown) => {
-      // An ordinary user may set limits only where systemd lets him; without them is how such clusters run everything else.
+      // An ordinary user may set limits only where systemd allows it; such clusters run everything else without limits,
+      // too.
       if (!/cgroup/i.test(String(error)) || Object.keys(limits).length === 0) throw error
       return start({})
     })
@@ -141,7 +145,7 @@ export class Instance {
     if (!this.alive) throw new BoundaryError('sandbox', 'the instance ended as soon as it was started')
   }
 
-  /** Settings of the kernel, read-only; what tells about the whole machine is covered by something empty. */
+  /** Kernel settings, read-only; files that describe the whole machine are covered by empty ones. */
   private async kernelBinds(): Promise<Bind[]> {
     const empty = join(this.options.dir, 'empty')
     await mkdir(empty, { recursive: true })
@@ -151,7 +155,7 @@ export class Instance {
     })
   }
 
-  /** With its first process, every other one goes. */
+  /** Every other process ends with its first one. */
   async stop(): Promise<void> {
     await this.reviving?.catch(() => {})
     await this.end()
@@ -177,7 +181,7 @@ export class Instance {
         child.kill('SIGKILL')
       })
       const hasEnded = init !== null && isEnding(init.pid)
-      // Taken away from outside: what the command says then is not about the command.
+      // The sandbox was removed from outside: the error then says nothing about the command.
       if (hasEnded && init === this.init && this.isGone) throw gone()
       const exitCode = hasEnded ? 137 : signal === null ? (code ?? 1) : 128 + constants.signals[signal]
       return { ...ended, exitCode: ended.timedOut ? 124 : exitCode }
@@ -186,7 +190,7 @@ export class Instance {
     }
   }
 
-  /** Starts a command whose streams the caller takes care of; `done` ends all of it. */
+  /** Starts a command whose streams the caller handles; `done` ends all of its processes. */
   async spawn(argv: readonly string[], options: ExecOptions = {}) {
     await this.revive()
     const { child, group } = await this.begin(argv, options)
@@ -231,7 +235,7 @@ export class Instance {
     const group = this.newGroup()
     const variables = { TERM: 'xterm-256color', ...options.env }
     const { env, words } = this.command(options.argv ?? ['bash', '-l'], { ...options, env: variables }, group)
-    // A file and not an argument list: values may be secrets.
+    // A file instead of arguments: values may be secrets.
     const envFile = join(dir, `env-${randomBytes(6).toString('hex')}`)
     const lines = Object.entries(programEnv(apptainer, env)).map(([key, value]) => `export ${key}=${shellQuote(value)}`)
     await writeFile(envFile, `${lines.join('\n')}\n`, { mode: 0o600 })
@@ -245,7 +249,7 @@ export class Instance {
   }
 
   private command(argv: readonly string[], options: ExecOptions | TerminalOptions, group: KillableGroup) {
-    // Throws when there is nothing to run it in.
+    // Throws when no instance runs.
     void this.pid
     const env = { ...this.options.env, ...options.env, ...group.env }
     const { workdir, user } = this.options
@@ -269,7 +273,10 @@ export class Instance {
   }
 }
 
-/** A mount point must be a directory of the sandbox's own: what a program left in its place is removed while none runs. */
+/**
+ * Makes sure a mount point is a directory of the sandbox's own: what a program left in its place is removed while no
+ * program runs.
+ */
 async function clearMountPoint(path: string): Promise<void> {
   const there = await lstat(path).catch(() => null)
   if (there !== null && !there.isDirectory()) await rm(path, { force: true })

@@ -32,10 +32,10 @@ export interface LeaseOptions {
   readonly dispose: () => Promise<void>
 }
 
-/** What a lease does on an instance. */
+/** Performs a lease's operations on an instance. */
 export class ApptainerBody implements SandboxBody {
   private generation = 0
-  /** No command has run since the last freeze, so that /tests may still be filled from outside. */
+  /** True when no command has run since the last freeze, so /tests may still be filled from outside. */
   private quiet = false
   private readonly files: FileStack
 
@@ -104,9 +104,12 @@ export class ApptainerBody implements SandboxBody {
     })
   }
 
-  /** Another instance over the same files: no process of the old one is left, /tests and the verifier's logs are new mounts. */
+  /**
+   * Another instance over the same files: no process of the old one remains, and /tests and the verifier's logs are new
+   * mounts.
+   */
   async freeze(how: FreezeOptions): Promise<Frozen> {
-    // An agent that was cut off is not verified.
+    // An agent whose sandbox was removed is not verified.
     if (this.instance.isGone) throw gone()
     const restored = await this.files.renew(how)
     this.generation++
@@ -120,7 +123,7 @@ export class ApptainerBody implements SandboxBody {
     return { isolation: 'fresh', restored }
   }
 
-  /** Where the image starts and this does not, what the agent left is to blame. */
+  /** If the image starts and this does not, the agent's files are to blame. */
   private async startOverAgentFiles(): Promise<void> {
     try {
       await this.instance.start()
@@ -136,7 +139,7 @@ export class ApptainerBody implements SandboxBody {
     await this.options.dispose()
   }
 
-  /** What the agent logged moves over to the new /logs. Nothing runs inside at this moment. */
+  /** Moves the agent's logs to the new /logs. Nothing runs inside at this moment. */
   private async mountLogs(previous: string | null): Promise<void> {
     const dir = this.place('logs')
     makeLogsDir(dir, previous)

@@ -4,18 +4,18 @@ import { findProgram, systemPath } from '../../lib/programs.ts'
 import { execProcess } from '../../lib/spawn-process.ts'
 import { withoutColors } from '../../lib/visible.ts'
 
-/** The container program of this machine, and what it calls its variables. */
+/** The container program of this machine, and the prefix of its variables. */
 export interface Apptainer {
   readonly path: string
   /** `APPTAINER` or `SINGULARITY`. */
   readonly prefix: string
-  /** Where it keeps its notes about our instances, apart from a person's own. */
+  /** Where it keeps its records of our instances, separate from the user's own. */
   readonly configDir: string
   readonly isRoot: boolean
   readonly seccompFile: string
 }
 
-/** Finds `apptainer`, or `singularity` as clusters that have not renamed it call it. */
+/** Finds `apptainer`, or `singularity`, its old name on some clusters. */
 export function findApptainer(stateDir: string, named?: string): Apptainer {
   const names = named === undefined ? ['apptainer', 'singularity'] : [named]
   for (const name of names) {
@@ -32,7 +32,10 @@ export function findApptainer(stateDir: string, named?: string): Apptainer {
   )
 }
 
-/** The whole environment of the program itself: variables for inside carry its prefix, nothing else of ours is there. */
+/**
+ * The whole environment of the program itself: variables for inside carry its prefix, and nothing else of ours is
+ * passed on.
+ */
 export function programEnv(
   { prefix, configDir }: Apptainer,
   inside: Readonly<Record<string, string>> = {},
@@ -46,7 +49,7 @@ export function programEnv(
   }
 }
 
-/** Runs the program to its end; what it complains about is the sandbox's failure. */
+/** Runs the program to its end; its errors are failures of the sandbox. */
 export async function runProgram(
   apptainer: Apptainer,
   args: readonly string[],
@@ -76,7 +79,7 @@ export function joined({ path }: Apptainer, args: readonly string[], before: str
   return before === '' ? [path, [...args]] : ['/bin/sh', ['-c', `${before}\nexec "$@"`, 'sh', path, ...args]]
 }
 
-/** The last lines it called fatal or an error, without its colors. */
+/** The last lines it marked as fatal or as errors, without colors. */
 function complaintOf(error: unknown): string {
   const text = typeof error === 'object' && error !== null && 'stderr' in error ? String(error.stderr) : String(error)
   const lines = withoutColors(text).split('\n')

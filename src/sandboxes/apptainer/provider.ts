@@ -35,7 +35,7 @@ const can: SandboxAbilities = {
   toolDirs: true,
 }
 
-/** Where instances of one state directory are made and unmade. */
+/** Where instances of one state directory are created and removed. */
 interface Place {
   readonly apptainer: Apptainer
   readonly home: string
@@ -53,7 +53,7 @@ export function makeApptainer(options: ApptainerOptions, context: PluginContext)
         'set XDG_CACHE_HOME to a plain path',
       )
     for (const name of ['config', 'images', 'sandboxes']) await mkdir(join(home, name), { recursive: true })
-    // A program inside may leave set-user-id files in its overlay: no other user of the host may reach them.
+    // A program inside may leave set-user-id files in its overlay, so no other user of the host may reach them.
     await chmod(home, 0o700)
     await writeAtomic(apptainer.seccompFile, JSON.stringify(seccompProfile()))
     const digest = createHash('sha256').update(home).digest('hex').slice(0, 8)
@@ -142,7 +142,7 @@ function factsOf({ enforces }: ControlGroups, { source }: Image): SandboxFacts {
   return { provider: 'apptainer', limits: { ...enforces, storage: false }, notes: [`starts from ${from}`, ...warning] }
 }
 
-/** Stops and removes what owners known to be dead left; anything else is never touched. */
+/** Stops and removes what owners known to be dead left behind; nothing else is ever touched. */
 async function reap(place: Place, options: ReapOptions): Promise<readonly Reaped[]> {
   const reaped: Reaped[] = []
   for (const id of await readdir(join(place.home, 'sandboxes'))) {

@@ -10,8 +10,8 @@ elif command -v perl > /dev/null; then exec perl -e ${shellQuote(perlRelay)}
 else echo none; fi`
 
 /**
- * Opens a port inside whose connections arrive here: a small program inside listens and speaks with us over its own input
- * and output, in lines. So nothing of ours need be reachable from the cloud, and a machine without network has it too.
+ * Opens a port inside whose connections arrive here: a small program inside listens and talks to us in lines over its
+ * stdin and stdout. So the cloud need not reach anything of ours, and it works without a network, too.
  */
 export async function openDoor(machine: CloudMachine, accept: (socket: Duplex) => void): Promise<Door> {
   const sockets = new Map<string, DoorSocket>()
@@ -19,7 +19,7 @@ export async function openDoor(machine: CloudMachine, accept: (socket: Duplex) =
   const opened = new Promise<string>((resolve) => {
     port = resolve
   })
-  // A program inside may connect before we know that the listener runs.
+  // A program inside may connect before we know that the listener is running.
   const send = makeSender(async (text) => (await starting).write(text))
   const starting = machine.stream(startScript, (line) => {
     const [kind = '', id = '', data = ''] = line.split(' ')
@@ -58,7 +58,7 @@ export async function openDoor(machine: CloudMachine, accept: (socket: Duplex) =
   }
 }
 
-/** Lines go out one request after another, in order; what waits meanwhile goes together. */
+/** Sends lines in order, one request at a time; lines that queue up in the meantime are sent together. */
 function makeSender(write: (text: string) => Promise<void>): (line: string) => Promise<void> {
   let waiting = ''
   let going: Promise<void> | null = null
@@ -83,7 +83,7 @@ function makeSender(write: (text: string) => Promise<void>): (line: string) => P
 const chunkBytes = 32 << 10
 const mostUnreadBytes = 8 << 20
 
-/** One connection that a program inside made. */
+/** One connection made by a program inside. */
 class DoorSocket extends Duplex {
   constructor(
     private readonly connection: string,
@@ -95,7 +95,7 @@ class DoorSocket extends Duplex {
 
   override _read(): void {}
 
-  /** A program inside cannot be asked to wait: one that keeps sending while nothing is read is cut off. */
+  /** A program inside cannot be slowed down: one that keeps sending while nobody reads is disconnected. */
   hear(bytes: Buffer): void {
     if (this.readableLength > mostUnreadBytes) this.destroy()
     else this.push(bytes)

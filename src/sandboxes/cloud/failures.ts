@@ -1,7 +1,7 @@
 import { BoundaryError } from '../../core/errors.ts'
 import { sleep } from '../../lib/deadline.ts'
 
-/** What a cloud can do to us, as codes that records show. All may pass by themselves, so all are retryable. */
+/** How a cloud can fail us, as codes that records show. All may pass by themselves, so all are retryable. */
 export type CloudFailure =
   | 'SandboxQuotaError'
   | 'SandboxRateLimitError'
@@ -14,13 +14,16 @@ export function cloudFailure(code: CloudFailure, message: string, cause?: unknow
   return new BoundaryError('sandbox', message, { code, retryable: true, ...(cause !== undefined && { cause }) })
 }
 
-/** Too many requests, or a server in trouble: worth a short wait in place. A quota is not; only its holder can make room. */
+/**
+ * Too many requests, or a server in trouble: worth a short wait on the spot. A quota is not, because only its owner can
+ * make room.
+ */
 const passing = new Set<string>(['SandboxRateLimitError', 'SandboxUnavailableError'])
 
 const tries = 5
 const firstPauseMs = 500
 
-/** Tries a request a few times while the cloud says that it is busy or in trouble, waiting longer each time. */
+/** Tries a request a few times while the cloud says that it is busy or in trouble, with growing waits. */
 export async function withPatience<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -28,13 +28,15 @@ export interface CloudLeaseOptions {
   readonly image: CloudImage
   readonly facts: SandboxFacts
   readonly workdir: string | undefined
-  /** Of every command. */
+  /** The environment of every command. */
   readonly env: Readonly<Record<string, string>>
-  /** How often the provider's own end is put off while we live. */
+  /** How often we postpone the provider's own end of the machine while we are alive. */
   readonly extendEverySec: number
 }
 
-/** What a lease does on a cloud's machine: all that a sandbox must be, on the little that every cloud has. */
+/**
+ * Performs a lease's operations on a cloud machine: everything a sandbox must do, using only what every cloud offers.
+ */
 export class CloudBody implements SandboxBody {
   private readonly heart: NodeJS.Timeout
   private readonly forget: string[] = []
@@ -43,7 +45,7 @@ export class CloudBody implements SandboxBody {
     private readonly machine: CloudMachine,
     private readonly options: CloudLeaseOptions,
     private readonly workdir: string,
-    /** What ran before anything of ours did: the provider's own programs. */
+    /** Processes that were there before any of ours: the provider's own programs. */
     private spared: readonly string[],
   ) {
     this.heart = setInterval(() => void machine.extend().catch(() => {}), options.extendEverySec * 1000)
@@ -130,7 +132,7 @@ export class CloudBody implements SandboxBody {
     }
   }
 
-  /** As a container engine does: the image's own program runs first, with a command that only waits. */
+  /** Like a container engine: starts the image's own program, with a command that only waits. */
   private async startEntrypoint(): Promise<void> {
     const { entrypoint } = this.options.image
     if (entrypoint === null) return
@@ -139,7 +141,7 @@ export class CloudBody implements SandboxBody {
   }
 }
 
-/** A login shell of the provider's may set these two by itself: they travel under other names. */
+/** A provider's login shell may set these two itself, so they are passed under other names. */
 function shielded(env: Readonly<Record<string, string>>): Record<string, string> {
   const { PATH, HOME, ...rest } = env
   for (const name of Object.keys(env))

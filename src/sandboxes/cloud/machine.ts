@@ -9,21 +9,21 @@ export interface ScriptResult {
 
 export interface ScriptOptions {
   readonly env?: Readonly<Record<string, string>>
-  /** Null: wherever the machine starts programs by itself. Default `/`. */
+  /** Null: the directory in which the machine starts programs by default. Default `/`. */
   readonly cwd?: string | null
 }
 
-/** A program in a machine that is spoken to in lines of text. */
+/** A program in a machine that communicates in lines of text. */
 export interface RemoteProcess {
   write(text: string): Promise<void>
   kill(): Promise<void>
-  /** Rejects when the connection to it is lost. */
+  /** Rejects when the connection to the program is lost. */
   readonly exited: Promise<number>
 }
 
 export interface RemotePty {
   write(data: Uint8Array): Promise<void>
-  /** Left out where the provider has no such request. */
+  /** Absent when the provider offers no such request. */
   resize?(cols: number, rows: number): Promise<void>
   kill(): Promise<void>
   readonly exited: Promise<number>
@@ -36,8 +36,8 @@ export interface PtyOptions extends ScriptOptions {
 }
 
 /**
- * A machine of a cloud as its own package gives it: the few things that differ between clouds. Everything runs as root.
- * What goes wrong is thrown as a BoundaryError of the sandbox, with a code; a script that fails is a result.
+ * A cloud machine as the provider's package offers it: the few things that differ between clouds. Everything runs as
+ * root. Errors are thrown as BoundaryErrors of the sandbox, with a code; a failing script is a result.
  */
 export interface CloudMachine {
   readonly id: string
@@ -47,16 +47,16 @@ export interface CloudMachine {
   stream(script: string, onLine: (line: string) => void): Promise<RemoteProcess>
   /** Starts a shell script on a new pseudo-terminal. */
   openPty(script: string, options: PtyOptions): Promise<RemotePty>
-  /** Writes a file whose directory is there. */
+  /** Writes a file whose directory exists. */
   put(path: string, data: Uint8Array): Promise<void>
-  /** Reads a file; throws TransferError past the limit or when there is none. */
+  /** Reads a file; throws TransferError if it exceeds the limit or does not exist. */
   get(path: string, limitBytes: number): Promise<Uint8Array>
   alive(): Promise<boolean>
   setNetwork(network: Network): Promise<void>
-  /** Puts off the end that the provider itself sets to the machine. */
+  /** Postpones the end that the provider itself sets for the machine. */
   extend(): Promise<void>
-  /** Kills every process and keeps the files, by the provider's own means; false, or left out, where there are none. */
+  /** Kills every process and keeps the files, by the provider's own means; false, or absent, when it has none. */
   restart?(): Promise<boolean>
-  /** Done once; a machine that is gone already is fine. */
+  /** Called once; a machine that is already gone is fine. */
   destroy(): Promise<void>
 }

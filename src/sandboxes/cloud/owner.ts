@@ -10,10 +10,13 @@ import { livenessOf, markedOurselves, type ProcessIdentity } from '../../lib/pro
 /** Short texts that a cloud keeps with a machine and can search by. */
 export type Labels = Readonly<Record<string, string>>
 
-/** What every machine of ours carries, so that it can be told from other people's. */
+/** The label of all our machines, which tells them from other people's. */
 export const ours: Labels = { 'ot-agent': '1' }
 
-/** Labels of one lease: who holds it, and a name of its own by which it is found even if its creation never answered. */
+/**
+ * Labels of one lease: who holds it, and a unique name by which to find it even if the request to create it was never
+ * answered.
+ */
 export function labelsOf(owner: SandboxOwner): { readonly lease: string; readonly labels: Labels } {
   const lease = randomBytes(8).toString('hex')
   const { pid, startTicks, bootId, host, pidNs } = markedOurselves()
@@ -41,13 +44,16 @@ function holderOf(labels: Labels): ProcessIdentity | null {
   return { pid: Number(pid), startTicks, bootId, host, pidNs: labels['ot-pidns'] }
 }
 
-/** Whether a machine's holder is known to be dead. A holder on another machine is not: the provider's own limit ends those. */
+/**
+ * Whether a machine's holder is known to be dead. That is never known of a holder on another machine: the provider's
+ * own limit ends those.
+ */
 export function isAbandoned(labels: Labels): boolean {
   const holder = holderOf(labels)
   return holder !== null && livenessOf(holder) === 'dead'
 }
 
-/** Within what every cloud takes as a label. */
+/** Shortens a text to what every cloud accepts as a label. */
 function shortened(text: string): string {
   return text.replace(/[^A-Za-z0-9._-]/g, '-').slice(0, 63)
 }
@@ -55,8 +61,8 @@ function shortened(text: string): string {
 const startSchema = z.object({ schema: z.literal('start/1'), labels: z.record(z.string(), z.string()) })
 
 /**
- * Starts under way, written down before the cloud is asked: a clean-up after a dead process knows which machines may
- * still appear.
+ * Starts in progress, recorded before the cloud is asked, so that a clean-up after a dead process knows which machines
+ * may still appear.
  */
 export class Starts {
   constructor(private readonly dir: string) {}
@@ -86,7 +92,7 @@ export class Starts {
       const ageSec = (Date.now() - (await stat(path)).mtimeMs) / 1000
       return { lease: name.slice(0, -'.json'.length), labels, ageSec }
     } catch {
-      // Ended a moment ago.
+      // It ended a moment ago.
       return null
     }
   }

@@ -5,7 +5,7 @@ import { makeTempDir } from '../../../test/make-task.ts'
 import { type CloudImage, plainImage } from './image.ts'
 import { type Cloud, makeCloudProvider } from './provider.ts'
 
-/** An account where builds end only when they are told to. */
+/** An account where a build ends only when the test ends it. */
 function slowAccount() {
   const building = new Map<string, (image: CloudImage) => void>()
   const unused = async () => {
@@ -41,7 +41,7 @@ test('a build that is given up while it waits for its turn holds up no other', a
   const third = prepare('third')
   await setImmediate()
   given.abort()
-  // It need not wait for the build before it.
+  // It need not wait for the previous build.
   await expect(second).rejects.toMatchObject({ name: 'AbortError' })
   building.get('first')?.(plainImage('first'))
   await first

@@ -21,7 +21,7 @@ import { CloudBody } from './lease.ts'
 import type { CloudMachine } from './machine.ts'
 import { isAbandoned, type Labels, labelsOf, ours, ownerOf, Starts } from './owner.ts'
 
-/** One account at a cloud: what its own package can do for us, and how its images are made. */
+/** One account at a cloud: what its package can do for us, and how it makes images. */
 export interface Cloud {
   /** Throws UserError when the account cannot be used. */
   check(): Promise<void>
@@ -31,9 +31,9 @@ export interface Cloud {
   /** Finds the image, or builds it. */
   makeImage(environment: Environment, options: Required<PrepareOptions>): Promise<CloudImage>
   create(image: CloudImage, environment: Environment, labels: Labels): Promise<CloudMachine>
-  /** Machines that carry these labels. */
+  /** Machines with these labels. */
   list(labels: Labels): Promise<readonly { readonly id: string; readonly labels: Labels }[]>
-  /** A machine that is gone already is fine. */
+  /** A machine that is already gone is fine. */
   destroy(id: string): Promise<void>
 }
 
@@ -45,7 +45,7 @@ export interface CloudProviderOptions {
   readonly extendEverySec: number
   readonly maxBuilds: number
   readonly context: PluginContext
-  /** Called at the first need: a provider that is only asked what it can needs no account. */
+  /** Called when first needed: asking a provider what it can do takes no account. */
   readonly open: () => Promise<Cloud>
 }
 
@@ -75,7 +75,7 @@ export function makeCloudProvider(options: CloudProviderOptions): SandboxProvide
   }
 }
 
-/** Images by name: each is looked for or built once however many want it, with a limit on concurrent builds. */
+/** Images by name: each is looked up or built once for all callers, with a limit on concurrent builds. */
 class Images {
   private readonly known = new Map<string, CloudImage>()
   private readonly work = new SharedWork<CloudImage>()
@@ -132,8 +132,8 @@ interface LeaseMarks {
 }
 
 /**
- * Asks for a machine and waits for the answer whatever happens meanwhile: who goes away without it leaves a machine that
- * is unknown. When there is no answer, the machine is looked for by its labels.
+ * Requests a machine and waits for the answer even if the caller aborts: otherwise a machine could exist that nobody
+ * knows of. When there is no answer, it is looked up by its labels.
  */
 async function create(
   cloud: Cloud,
@@ -158,7 +158,7 @@ async function sweep(cloud: Cloud, lease: string): Promise<boolean> {
   return found.length > 0
 }
 
-/** How long a start may take to show up after its owner died; and how long we wait for it now. */
+/** How long a start may take to show up after its owner died, and how long we wait for it now. */
 const startLimitSec = 900
 const startPatienceMs = 10_000
 
@@ -186,7 +186,7 @@ async function reap(cloud: Cloud, starts: Starts, dryRun: boolean): Promise<read
   return [...reaped.values()]
 }
 
-/** Loads a provider's own package, which is installed only by those who use it. */
+/** Loads a provider's package, which only its users install. */
 export async function loadPackage<T>(
   sandbox: string,
   name: string,

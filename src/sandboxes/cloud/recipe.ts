@@ -19,7 +19,7 @@ import { gatherItems, tarItems } from '../common/copy-items.ts'
 import { directoryScript, placeScript } from '../common/copy-scripts.ts'
 import { buildScript, scriptWith } from './scripts.ts'
 
-/** One step of a build: a shell line for root, and perhaps a packed tar that lies at `payloadPath` before it runs. */
+/** One build step: a shell line for root, and optionally a packed tar placed at `payloadPath` before the line runs. */
 export interface RecipeStep {
   readonly title: string
   readonly script: string
@@ -39,7 +39,10 @@ export const payloadPath = '/ot-agent-payload.tgz'
 
 const file = 'environment/Dockerfile'
 
-/** Reads `environment/Dockerfile` and the files it copies. What such a build cannot do is the task's failure, with its line. */
+/**
+ * Reads `environment/Dockerfile` and the files it copies. An instruction that such a build cannot perform is the task's
+ * failure, reported with its line.
+ */
 export async function loadRecipe(environment: Environment): Promise<Recipe> {
   try {
     const text = (await readInside(environment.dir, 'Dockerfile')) ?? ''
@@ -57,7 +60,7 @@ export async function loadRecipe(environment: Environment): Promise<Recipe> {
   }
 }
 
-/** The stages from the first image to the last, each based on the one before. */
+/** The stages from the first image to the last, each based on the previous one. */
 function lineOf(plan: Plan): readonly PlannedStage[] {
   const line: PlannedStage[] = []
   for (let stage = plan.stages.at(-1); stage; ) {

@@ -1,6 +1,6 @@
 /**
- * A listener for a machine's own loopback, in the two languages that most images have. It says `port N` once, then
- * `open ID`, `data ID BASE64`, `end ID`; it takes `data`, `end` and `close`, and ends with its input.
+ * A listener on a machine's own loopback, in the two languages that most images have. It prints `port N` once, then
+ * `open ID`, `data ID BASE64`, `end ID`; it reads `data`, `end` and `close`, and ends when its input ends.
  */
 export const pythonRelay = `import sys, os, socket, selectors, base64
 try:

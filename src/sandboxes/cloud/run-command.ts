@@ -7,9 +7,9 @@ import type { CloudMachine, ScriptResult } from './machine.ts'
 import { collectScript, execScript, home, stopScript } from './scripts.ts'
 
 const defaultLimitBytes = 1024 * 1024
-/** Above this, words travel as a file: the size of a request is limited. */
+/** Longer words are sent as a file, because the size of a request is limited. */
 const wordsLimitBytes = 24 << 10
-/** How long we wait for a command whose connection broke, when it has no limit of its own. */
+/** How long we wait for a command whose connection broke, if it has no time limit. */
 const patienceSec = 24 * 3600
 
 export interface CloudCommand {
@@ -20,7 +20,9 @@ export interface CloudCommand {
   readonly forget: readonly string[]
 }
 
-/** Runs a command to its end. A broken connection is taken up again; a time limit and an abort kill all its processes. */
+/**
+ * Runs a command to its end. A broken connection is re-established; a time limit or an abort kills all its processes.
+ */
 export async function runCommand(
   machine: CloudMachine,
   argv: readonly string[],
@@ -50,7 +52,7 @@ export async function runCommand(
 
 const mostStops = 20
 
-/** Waits for the command, or stops it and everything it started as soon as the signal says so. */
+/** Waits for the command, or stops it and everything it started as soon as the signal aborts. */
 async function orAborted(
   ended: Promise<ScriptResult>,
   signal: AbortSignal | undefined,
@@ -65,7 +67,7 @@ async function orAborted(
   try {
     const first = await Promise.race([ended, aborted])
     if (first !== 'aborted') return first
-    // A command whose request is still on its way is not there to be stopped yet, so it is stopped until it is seen to end.
+    // A command whose request is still on its way cannot be stopped yet, so we keep stopping it until it has ended.
     const over = ended.then(
       () => true,
       () => true,
@@ -102,7 +104,7 @@ interface SentCommand {
   readonly timeoutSec: number
 }
 
-/** Asks again for what a command left, after the connection to it was lost. */
+/** Asks again for a command's result after the connection to it was lost. */
 async function collect(
   machine: CloudMachine,
   { id, limitBytes, timeoutSec }: SentCommand,
@@ -113,7 +115,7 @@ async function collect(
     try {
       const waitSec = lost === null ? 1 : timeoutSec > 0 ? Math.ceil(timeoutSec) + 30 : patienceSec
       const result = await machine.run(collectScript(id, limitBytes, waitSec, lost === null))
-      // It never started: nothing was lost but the request itself.
+      // It never started: only the request itself was lost.
       if (result.exitCode === 3 && lost !== null) throw lost
       return result
     } catch (error) {
@@ -132,7 +134,10 @@ interface Report {
   readonly noUser: boolean
 }
 
-/** The last line of stderr is ours; null when it is not there, for example because our own script was killed. */
+/**
+ * Parses the last line of stderr, which is ours; null when it is missing, for example because our own script was
+ * killed.
+ */
 function parseReport({ stdout, stderr }: ScriptResult, id: string): Report | null {
   const start = stderr.lastIndexOf(`\n${id} `)
   const [, code, late, cut] = /^\n\w+ (\d+) (0|1|nouser) (0|1)\s*$/.exec(stderr.slice(Math.max(0, start))) ?? []

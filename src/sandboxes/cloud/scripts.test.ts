@@ -10,7 +10,7 @@ import { execScript, home } from './scripts.ts'
 test('a command that starts after its time ran out is stopped all the same', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'ot-agent-scripts-'))
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
-  // The command waits for a writer of its input, and its time runs out before one comes.
+  // The command waits for a writer of its input, and times out before one comes.
   const input = join(dir, 'input')
   execFileSync('mkfifo', [input])
   const words = { id: 'c1', limitBytes: 1000, user: '', cwd: dir, forget: [] }

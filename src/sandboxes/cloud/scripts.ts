@@ -1,19 +1,19 @@
 import { shellQuote } from '../../lib/shell.ts'
 
-/** Where our own files lie inside. */
+/** Where our own files are inside. */
 export const home = '/var/lib/ot-agent'
 
-/** A script's text followed by its arguments, as one line for a shell. */
+/** A script's text and its arguments as one shell line. */
 export function scriptWith(text: string, args: readonly (string | number)[]): string {
   return ['sh', '-c', text, 'sh', ...args.map(String)].map(shellQuote).join(' ')
 }
 
-/** The processes of a command carry this variable, so that they are found wherever they moved to. */
+/** The processes of a command carry this variable, so that they can be found wherever they moved. */
 const mark = 'OT_AGENT_COMMAND'
 
 /**
- * Kills everything that carries the mark of command $id, until nothing is left. Root without the right to trace cannot read
- * another user's variables; that user can.
+ * Kills everything that carries the mark of command $id until nothing is left. Root without the right to trace cannot
+ * read the variables of another user's processes; that user can.
  */
 const killAll = `slay() {
   n=0
@@ -26,13 +26,16 @@ const killAll = `slay() {
   done
 }`
 
-/** Kills until the command has ended: one that is just starting carries its mark only once its program runs. */
+/** Kills until the command has ended: a command that is just starting carries its mark only once its program runs. */
 const killUntilEnded = `slay_until_ended() {
   tries=0
   while [ $tries -lt 600 ] && [ ! -e "$d/code" ]; do slay; tries=$((tries + 1)); sleep 0.05; done
 }`
 
-/** Sets what a user's program starts with: $become before its words, HOME. $user is a name or number, perhaps with a group. */
+/**
+ * Sets up what a user's program starts with: $become before its words, and HOME. $user is a name or number, optionally
+ * with a group.
+ */
 const become = `as() {
   uid=0; dir=/root; become=
   case "$user" in ''|root|0) ;; *)
@@ -49,8 +52,8 @@ const become = `as() {
 }`
 
 /**
- * Runs a command to its end, keeping the beginning of its output in files, so that it can be asked for again should the
- * connection break. The last line on stderr says how it ended.
+ * Runs a command to its end and keeps the beginning of its output in files, so that the result can be requested again
+ * if the connection breaks. The last line on stderr says how it ended.
  */
 const execText = `id=$1 limit=$2 sec=$3 user=$4 cwd=$5 input=$6 old=$7; shift 7
 d=${home}/$id
@@ -81,7 +84,7 @@ n=0
 while [ $n -lt 20 ] && ! { [ -e "$d/o.done" ] && [ -e "$d/e.done" ]; }; do sleep 0.01; n=$((n + 1)); done
 echo "$code" > "$d/code"`
 
-/** Prints what a command left: its output, then on stderr one line about its end. */
+/** Prints a command's result: its output, then one line on stderr about its end. */
 const tellText = `tell() {
   cut=0; late=0
   for f in o e; do [ "$(wc -c < "$d/$f.kept")" -gt "$limit" ] && cut=1; done
@@ -112,11 +115,11 @@ export function execScript(script: ExecScript): string {
 }
 
 /**
- * What a command left whose connection broke; waits for its end, up to a number of seconds. 3: nothing is known of it,
- * 4: it still runs. One whose own script was killed is over all the same: 128 + 9.
+ * Gets the result of a command whose connection broke; waits a limited number of seconds for its end. 3: the command is
+ * unknown, 4: it is still running. A command whose own script was killed counts as ended: 128 + 9.
  */
 export function collectScript(id: string, limitBytes: number, waitSec: number, isKilled: boolean): string {
-  // A command whose answer was lost may be about to start: it gets a while to do so.
+  // A command whose request got no answer may be about to start: it gets some time to do so.
   const text = `id=$1 limit=$2 d=${home}/$1 n=0
 while [ ! -d "$d" ]; do
   if [ $n -ge 5 ]; then exit 3; fi
@@ -146,7 +149,7 @@ slay`
   return scriptWith(text, [id, user])
 }
 
-/** Becomes a program on the terminal it is started on; its number is kept for \`resizeScript\`. */
+/** Becomes a program on the terminal it is started on; keeps its pid for \`resizeScript\`. */
 export function terminalScript(id: string, user: string, cwd: string, argv: readonly string[]): string {
   const text = `id=$1 user=$2 cwd=$3; shift 3
 mkdir -p -m 700 ${home}; echo $$ > "${home}/$id.pid"
@@ -163,10 +166,10 @@ export function resizeScript(id: string, cols: number, rows: number): string {
   return scriptWith(`stty cols "$2" rows "$3" < "/proc/$(cat "${home}/$1.pid")/fd/0"`, [id, cols, rows])
 }
 
-/** Prints every process there is, to tell later what came after. */
+/** Prints every existing process, so that later ones can be told apart. */
 export const listProcesses = `for f in /proc/[0-9]*/stat; do read -r s < $f || continue; p=\${s%% *}; s=\${s##*) }; set -- $s; echo "$p:\${20}"; done 2> /dev/null`
 
-/** Kills every process but those named (pid:start) and the script's own parents. */
+/** Kills every process except those listed (pid:start) and the script's own parents. */
 export function killScript(spared: readonly string[]): string {
   const text = `spared=" $1 "; mine=" $$ "; p=$$
 while [ "$p" -gt 1 ]; do
@@ -190,7 +193,7 @@ exit 1`
   return scriptWith(text, [spared.join(' ')])
 }
 
-/** Makes the log directories that everybody may write to, whatever stands in their place. */
+/** Makes the log directories, writable by everyone, whatever was in their place. */
 const logsText = `for p in /logs /logs/agent /logs/verifier /logs/artifacts; do
   if [ -L $p ] || [ ! -d $p ]; then rm -rf $p; mkdir $p || exit 1; fi
 done
@@ -201,7 +204,7 @@ export const startScript = `mkdir -p -m 700 ${home} && ${logsText}`
 export const cleanScript = `rm -rf /tests /logs/verifier; find /dev/shm -mindepth 1 -delete 2> /dev/null
 ${logsText}`
 
-/** Runs a command of a build as a user, in a directory, with variables. */
+/** Runs a build command as a user, in a directory, with variables. */
 export function buildScript(
   user: string,
   cwd: string,

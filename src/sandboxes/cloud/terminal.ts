@@ -27,7 +27,7 @@ export async function openTerminal(
   })
   const queue = new Queue()
   const stop = () => machine.run(stopScript(id, user)).then(() => undefined)
-  // A terminal whose connection breaks has ended for us, and for whatever runs in it.
+  // When a terminal's connection breaks, the terminal has ended, both for us and for the program in it.
   const exited = pty.exited
     .catch(() => 255)
     .then(async (code) => {
@@ -58,7 +58,7 @@ async function resize({ machine, pty, id }: OpenPty, cols: number, rows: number)
   else await machine.run(resizeScript(id, cols, rows))
 }
 
-/** What came before anybody listened is not lost: the first listener gets it. */
+/** Output that arrives before there is a listener is not lost: the first listener gets it. */
 class Output {
   private readonly decoder = new TextDecoder()
   private readonly listeners = new Set<(chunk: string) => void>()
@@ -80,7 +80,7 @@ class Output {
   }
 }
 
-/** Requests to one terminal, one after another; a request to a terminal that has ended fails unseen. */
+/** Sends requests to one terminal one after another; a request to a terminal that has ended fails silently. */
 class Queue {
   private last: Promise<unknown> = Promise.resolve()
 

@@ -11,7 +11,7 @@ function place(): string {
   return `${home}/carried-${randomBytes(6).toString('hex')}`
 }
 
-/** Writes a file, whole, whatever stands in its place. */
+/** Writes a whole file, whatever was in its place. */
 export async function writeFile(
   machine: CloudMachine,
   path: string,
@@ -25,7 +25,7 @@ export async function writeFile(
   if (result.exitCode !== 0) throw transferFailure(`cannot write ${path}: ${complaint(result)}`)
 }
 
-/** Copies a host directory's contents into a directory inside, as root's files: one archive, one upload. */
+/** Copies a host directory's contents into a directory inside, owned by root: one archive, one upload. */
 export async function uploadDir(machine: CloudMachine, source: string, target: string): Promise<void> {
   const carried = place()
   await machine.put(carried, await packDirToBytes(source, { links: 'keep', modes: 'kept', special: 'skip' }))
@@ -34,7 +34,7 @@ export async function uploadDir(machine: CloudMachine, source: string, target: s
   if (result.exitCode !== 0) throw transferFailure(`cannot copy ${source} to ${target}: ${complaint(result)}`)
 }
 
-/** Copies a directory's contents to the host by way of one archive, which is not trusted. */
+/** Copies a directory's contents to the host through one archive, which is not trusted. */
 export async function downloadDir(
   machine: CloudMachine,
   source: string,
@@ -43,7 +43,7 @@ export async function downloadDir(
 ): Promise<void> {
   const carried = place()
   const { limitBytes } = limitsOf(options)
-  // Headers and padding need room too; what is cut off past that is refused when it is unpacked.
+  // Headers and padding need room too; an archive cut off beyond that is refused on unpacking.
   const room = 2 * limitBytes + (16 << 20)
   const excludes = (options.exclude ?? []).map((pattern) => `--exclude=${pattern}`)
   const script = `f=$1 src=$2 room=$3; shift 3
@@ -51,7 +51,7 @@ export async function downloadDir(
 code=$(cat "$f.code"); cat "$f.err" >&2; rm -f "$f.err" "$f.code"; exit "$code"`
   try {
     const result = await machine.run(scriptWith(script, [carried, source, room, ...excludes]))
-    // tar ends with 1 when a file changed while it was read, and by a signal when its reader had enough.
+    // tar exits with 1 when a file changed while being read, and dies by a signal when its reader stops early.
     if (result.exitCode > 1 && result.exitCode < 128)
       throw transferFailure(`cannot copy ${source}: ${complaint(result)}`)
     const bytes = await machine.get(carried, room)

@@ -5,13 +5,13 @@ import { type BuildContext, type ContextEntry, ContextError } from '../../format
 import type { CopyStep } from '../../formats/dockerfile/step.ts'
 import { blockBytes, paddingOf, renderHeader } from '../../lib/tar-format.ts'
 
-/** `archive`: a file that ADD unpacks if it really is one. */
+/** `archive`: a file that ADD unpacks if it really is an archive. */
 export type CopyKind = 'file' | 'dir' | 'archive'
 
-/** A file with the digest of its content, or with the content itself where the Dockerfile holds it. */
+/** A file with the digest of its content, or with the content itself if the Dockerfile contains it. */
 type CopyEntry = ContextEntry & { readonly digest: string; readonly content: Uint8Array | null }
 
-/** One source of a COPY, ready to be sent. */
+/** One source of a COPY, ready to send. */
 export interface CopyItem {
   readonly kind: CopyKind
   readonly entries: readonly CopyEntry[]
@@ -33,7 +33,10 @@ export async function gatherItems(step: CopyStep, context: BuildContext): Promis
   return items
 }
 
-/** Names, kinds, modes and contents: all that decides what a COPY leaves behind. Times do not. */
+/**
+ * The digest of names, kinds, modes and contents: everything that decides what a COPY leaves behind. Times do not
+ * count.
+ */
 export function digestItems(items: readonly CopyItem[]): string {
   const facts = items.map(({ kind, entries }) => [
     kind,
@@ -42,12 +45,12 @@ export function digestItems(items: readonly CopyItem[]): string {
   return createHash('sha256').update(JSON.stringify(facts)).digest('hex')
 }
 
-/** The directory in which an item's files travel; `placeScript` sorts by the number and reads the kind. */
+/** The directory in which an item's files are packed; `placeScript` sorts by the number and reads the kind. */
 export function itemDir(index: number, kind: CopyKind): string {
   return `${String(index).padStart(6, '0')}.${kind}`
 }
 
-/** All items as one tar, one directory each. Throws when a file is no longer what was hashed. */
+/** All items as one tar, one directory each. Throws when a file has changed since it was hashed. */
 export async function* tarItems(items: readonly CopyItem[]): AsyncGenerator<Uint8Array, void, void> {
   for (const [index, { kind, entries }] of items.entries()) {
     const dir = itemDir(index, kind)
@@ -95,7 +98,7 @@ async function* contentOf(entry: CopyEntry): AsyncGenerator<Uint8Array, void, vo
   yield new Uint8Array(paddingOf(entry.size))
 }
 
-/** At most the bytes the file had when it was looked at: a tar cannot take more. */
+/** Yields at most as many bytes as the file had when it was examined: the tar entry has no room for more. */
 async function* readFile({ source, size }: ContextEntry): AsyncGenerator<Uint8Array, void, void> {
   const file = await open(source, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
@@ -119,7 +122,7 @@ async function kindOf(kind: 'file' | 'dir', first: ContextEntry | undefined, unp
   return 'file'
 }
 
-/** gzip, bzip2, xz, zstd, or a plain tar. */
+/** Recognizes gzip, bzip2, xz, zstd and plain tar. */
 function looksLikeArchive(start: Buffer): boolean {
   const magics = [
     [0x1f, 0x8b],

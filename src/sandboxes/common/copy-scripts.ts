@@ -1,11 +1,11 @@
 /**
- * What runs inside a build's machine for COPY, ADD, WORKDIR and VOLUME: inside, a link that an earlier layer left
- * leads nowhere but into the sandbox. Each is POSIX shell for `sh -c SCRIPT sh ARGUMENTS`.
+ * Scripts that run inside a build's machine for COPY, ADD, WORKDIR and VOLUME: there, a link that an earlier layer left
+ * can only lead into the sandbox. Each is POSIX shell for `sh -c SCRIPT sh ARGUMENTS`.
  */
 
 /**
- * `find_owner user[:group]` sets uid and gid the way Docker does: a number without a group is also the group.
- * `make` makes a directory and its missing parents, theirs.
+ * `find_owner user[:group]` sets uid and gid the way Docker does: a number without a group is also the group. `make`
+ * makes a directory and its missing parents with that owner.
  */
 const ownerFunctions = `
 lookup() {
@@ -41,7 +41,7 @@ ${ownerFunctions}
 find_owner "$2"
 make "$1"`
 
-/** $1 directory to be made; a tar comes on standard input. */
+/** $1 directory to make; a tar comes on standard input. */
 export const receiveScript = 'set -eu; umask 022; mkdir -p -- "$1"; exec tar -xpf - -C "$1"'
 
 /** $1 staging directory with one directory NUMBER.KIND per item, $2 destination, $3 owner or empty, $4 mode or empty. */
@@ -86,10 +86,10 @@ for item in "$stage"/*; do
 done
 rm -rf -- "$stage"`
 
-/** $1 directory whose contents leave as a tar; the kernel's own file systems stay. */
+/** $1 directory whose contents are sent as a tar, without the kernel's own file systems. */
 export const sendContentsScript =
   'cd -- "$1" && if [ "$(pwd -P)" = / ]; then exec tar --exclude=./proc --exclude=./dev --exclude=./sys -cf - .; else exec tar -cf - .; fi'
 
-/** $1 file that leaves as a tar of itself; a link leads to its file, unless it leads nowhere. */
+/** $1 file that is sent as a tar; a link is followed to its file, unless it is dangling. */
 export const sendFileScript =
   'cd -- "$(dirname -- "$1")" && if [ -e "$1" ]; then exec tar -chf - -- "$(basename -- "$1")"; else exec tar -cf - -- "$(basename -- "$1")"; fi'

@@ -15,20 +15,20 @@ import type {
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
 
-/** What stays the same as long as a sandbox lives. */
+/** What stays the same for the life of a sandbox. */
 type Identity = Pick<SandboxLease, 'id' | 'workdir' | 'facts' | 'healthcheck'>
 
-/** What a kind of sandbox does in its own way; `Lease` adds what is the same for all. */
+/** What each kind of sandbox does in its own way; `Lease` adds what is the same for all. */
 export interface SandboxBody extends Omit<SandboxLease, keyof Identity | typeof Symbol.asyncDispose> {
-  /** As of a lease; every door is closed. */
+  /** As for a lease; every door is already closed. */
   freeze(how: FreezeOptions): Promise<Frozen>
-  /** Leaves nothing of it. Called once, while it is not being frozen. */
+  /** Leaves nothing behind. Called once, never during a freeze. */
   destroy(): Promise<void>
 }
 
 /** The one way out of a sandbox without network. */
 export interface Gate {
-  /** What its programs are told of it. */
+  /** Variables that tell its programs about it. */
   readonly env: Readonly<Record<string, string>>
   close(): Promise<void>
 }
@@ -37,8 +37,8 @@ export interface Gate {
 export type OpenGate = (network: Network, openDoor: SandboxLease['openDoor']) => Promise<Gate | null>
 
 /**
- * A sandbox in its owner's hands: it is released once, not while it freezes, and of no use afterwards; its doors close with it
- * and before a freeze. Where it is guarded, its programs leave it through a gate of ours only.
+ * A sandbox in its owner's hands: it is released once, never during a freeze, and unusable afterwards; its doors close
+ * on release and before a freeze. Where it is guarded, its programs can only get out through our gate.
  */
 export class Lease implements SandboxLease {
   readonly id: string
@@ -117,7 +117,7 @@ export class Lease implements SandboxLease {
     return this.released
   }
 
-  /** From now on an allowlist is kept by a gate; releases the sandbox where that fails. */
+  /** Enforces an allowlist by a gate from now on; releases the sandbox if that fails. */
   async guardBy(open: OpenGate, network: Network): Promise<this> {
     this.guard = { open, network, gate: null }
     try {
@@ -138,7 +138,7 @@ export class Lease implements SandboxLease {
 
   private async release(): Promise<void> {
     const closed = this.closeDoors()
-    // Otherwise what is started meanwhile would stay.
+    // Otherwise whatever starts in the meantime would stay.
     await this.freezing
     await closed
     await this.body.destroy()
@@ -162,7 +162,7 @@ export class Lease implements SandboxLease {
     guard.gate = await guard.open(guard.network, (accept) => this.openDoor(accept))
   }
 
-  /** Connections still open end by themselves: the programs behind them are about to. */
+  /** Open connections end by themselves: the programs behind them are about to end. */
   private async closeDoors(): Promise<void> {
     const gate = this.guard?.gate
     if (this.guard) this.guard.gate = null
@@ -172,7 +172,7 @@ export class Lease implements SandboxLease {
   }
 }
 
-/** The network of a sandbox whose gate keeps an allowlist. */
+/** The network of a sandbox whose gate enforces an allowlist. */
 export function behindGate(network: Network): Network {
   return network.mode === 'allowlist' ? { mode: 'no-network' } : network
 }

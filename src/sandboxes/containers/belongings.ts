@@ -1,7 +1,7 @@
 import { removeContainer, removeImage, removeVolume } from './container.ts'
 import type { ContainerEngine } from './container-engine.ts'
 
-/** Everything that was made for one sandbox, named before it was made, so that all of it is removed. */
+/** Everything made for one sandbox, recorded before it is made, so that all of it gets removed. */
 export class Belongings {
   readonly containers = new Set<string>()
   readonly volumes = new Set<string>()
@@ -11,7 +11,10 @@ export class Belongings {
 
   constructor(private readonly engine: ContainerEngine) {}
 
-  /** Removes a container that was replaced, and its own fresh directories. Its image may be below a newer one. */
+  /**
+   * Removes a container that was replaced, and its own fresh directories. Its image stays: a newer one may be based on
+   * it.
+   */
   async forget(container: string): Promise<void> {
     await removeContainer(this.engine, container)
     this.containers.delete(container)
@@ -20,7 +23,7 @@ export class Belongings {
     for (const name of own) this.volumes.delete(name)
   }
 
-  /** The same without waiting; what fails now is tried again when the sandbox is released. */
+  /** The same without waiting; what fails now is retried when the sandbox is released. */
   forgetLater(container: string): void {
     const leaving = this.forget(container)
       .catch(() => {})
@@ -28,7 +31,7 @@ export class Belongings {
     this.leaving.set(container, leaving)
   }
 
-  /** Removes all containers side by side, each once: engines refuse a second removal while the first is under way. */
+  /** Removes all containers in parallel, each once: engines refuse a second removal while the first is in progress. */
   async removeContainers(): Promise<void> {
     const leaving = [...this.leaving.values()]
     const others = [...this.containers].filter((name) => !this.leaving.has(name))
@@ -36,7 +39,7 @@ export class Belongings {
     await Promise.all([...this.containers].map((name) => this.removeOne(name)))
   }
 
-  /** Removes what only containers used. */
+  /** Removes what only the containers used. */
   async removeRest(): Promise<void> {
     await Promise.all([...this.volumes].map((name) => removeVolume(this.engine, name)))
     for (const name of [...this.images].reverse()) await removeImage(this.engine, name)

@@ -7,7 +7,10 @@ import { identitySchema, livenessOf, markedOurselves } from '../../lib/process-i
 
 const lookAgainMs = 200
 
-/** Keeps other processes of this machine from building the same image meanwhile; a dead process's lock does not count. */
+/**
+ * Keeps other processes on this machine from building the same image at the same time; a dead process's lock is
+ * ignored.
+ */
 export async function withBuildLock<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   await mkdir(dirname(path), { recursive: true })
   while (!(await take(path))) {
@@ -33,7 +36,7 @@ async function take(path: string): Promise<boolean> {
   }
 }
 
-/** One that cannot be read is being written at this moment, or its writer died doing so: then it stays unreadable. */
+/** A lock that cannot be read is just being written, or its writer died while writing it: then it stays unreadable. */
 async function isStale(path: string): Promise<boolean> {
   const read = async () => identitySchema.safeParse(parseJson(await readFile(path, 'utf8').catch(() => '')))
   const first = await read()

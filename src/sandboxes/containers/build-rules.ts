@@ -12,11 +12,11 @@ export interface BuildRules {
   readonly server: EngineServer
   /** Whether the build has a network. */
   readonly isPublic: boolean
-  /** What the build is given for its ARGs. */
+  /** Values for the build's ARGs. */
   readonly args: Readonly<Record<string, string>>
 }
 
-/** The options that an instruction may have; any other is refused, since it may mean something to an engine. */
+/** The options each instruction may have; any other is refused, because an engine may give it a meaning. */
 const options: Readonly<Record<string, readonly string[]>> = {
   FROM: ['platform'],
   RUN: ['mount', 'network', 'security'],
@@ -26,8 +26,8 @@ const options: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Refuses a Dockerfile that the engine's builder would let out of its containers: mounts of the host's files, the host's
- * network, addresses that the engine itself would fetch. Whatever a builder might read in another way than we do is refused too.
+ * Refuses a Dockerfile whose build could reach outside its containers: mounts of the host's files, the host's network,
+ * addresses that the engine itself would fetch. Anything a builder might read differently than we do is refused too.
  */
 export async function checkDockerfile(text: string, file: string, rules: BuildRules): Promise<void> {
   for (const { line, image } of basesOf(parseDockerfile(text, file), rules.args))
@@ -97,13 +97,13 @@ function checkMount(text: string, at: Place, { server }: BuildRules, stages: Rea
   }
 }
 
-/** A stage of this file, or an image by its plain name. */
+/** Accepts a stage of this file, or an image by its plain name. */
 function checkFrom(what: string, from: string, at: Place, stages: ReadonlySet<string>): void {
   if (stages.has(from.toLowerCase()) || isReference(from)) return
   throw dockerfileError(at, `${what}=${from}: expected a stage of this file or the name of an image, written out`)
 }
 
-/** Names under which Podman finds images in files and directories of the host. */
+/** Prefixes by which Podman finds images in files and directories of the host. */
 const transports =
   /^(dir|oci|oci-archive|docker-archive|docker-daemon|containers-storage|ostree|sif|tarball|atomic|openshift):/i
 
@@ -113,7 +113,7 @@ function isReference(text: string): boolean {
 
 async function checkAdd({ rest }: LogicalLine, at: Place, escapeChar: string, rules: BuildRules): Promise<void> {
   const list = parseJsonStrings(rest)
-  // Quotes and escapes vanish when a builder reads a word.
+  // A builder removes quotes and escapes when it reads a word.
   const plain = (text: string) => text.replaceAll(escapeChar, '').replace(/[\\"']/g, '')
   const remote = (Array.isArray(list) ? list : splitPlain(rest)).map(plain).filter(isRemote)
   const isUnclear = remote.length === 0 && /:\/\/|git@/i.test(plain(rest))
@@ -127,8 +127,8 @@ async function checkAdd({ rest }: LogicalLine, at: Place, escapeChar: string, ru
 const beginnings = ['http://', 'https://', 'git://', 'ssh://', 'ftp://', 'git@']
 
 /**
- * Whether a source of ADD may be something that the engine fetches by itself, from the host's network. Variables may come from
- * the base image, so that a word which begins with one may be anything.
+ * Whether the engine may fetch a source of ADD by itself, from the host's network. Variables may come from the base
+ * image, so a word that begins with one may be anything.
  */
 function isRemote(source: string): boolean {
   const [known = '', ...variables] = source.toLowerCase().split('$')
@@ -138,7 +138,10 @@ function isRemote(source: string): boolean {
   return variables.length > 0 && (known === '' || beginnings.some((beginning) => beginning.startsWith(known)))
 }
 
-/** Refuses what leads to this machine, its neighbours or a cloud's metadata. Where a server redirects to is not seen here. */
+/**
+ * Refuses addresses of this machine, its neighbours or a cloud's metadata server. Redirects by a server are not checked
+ * here.
+ */
 async function checkRemote(source: string, at: Place): Promise<void> {
   const no = (why: string) => dockerfileError(at, `ADD ${source} is refused: ${why}; use RUN with curl, or COPY`)
   const [, host] = /^https?:\/\/([^/?#]+)([/?#]|$)/i.exec(source) ?? []
@@ -153,7 +156,7 @@ async function checkRemote(source: string, at: Place): Promise<void> {
   if (addresses.some(({ address }) => isInnerAddress(address))) throw no('its host is not on the internet')
 }
 
-/** The host as connections use it: numbers in any spelling become an address. */
+/** The host as connections use it: numbers in any notation become an address. */
 function hostOf(source: string): string | null {
   try {
     return new URL(source.split('$')[0] ?? '').hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')

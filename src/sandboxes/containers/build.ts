@@ -16,14 +16,14 @@ import { environmentLabel } from './labels.ts'
 import { droppedCapabilities } from './rights.ts'
 import type { EngineServer } from './server.ts'
 
-/** What goes to the engine. */
+/** What is sent to the engine. */
 export interface LoadedBuild {
   readonly dockerfile: string
-  /** Where it was read, for messages. */
+  /** Where the Dockerfile was read from, for messages. */
   readonly file: string
-  /** The images from outside that it starts from. */
+  /** The external images that it starts from. */
   readonly bases: readonly string[]
-  /** The name under which the engine gets it. */
+  /** Its name as sent to the engine. */
   readonly name: string
   readonly args: Readonly<Record<string, string>>
   readonly target: string | undefined
@@ -39,7 +39,9 @@ export interface BuildPlace {
   readonly target: string | undefined
 }
 
-/** Reads a Dockerfile and the files it may copy; `standIn` names another image for a base that is not here. */
+/**
+ * Reads a Dockerfile and the files it may copy; `standIn` names another image for a base that is not available here.
+ */
 export async function loadBuild(
   { context: dir, dockerfile: file, args, target }: BuildPlace,
   standIn: ((image: string) => Promise<string | null>) | null,
@@ -71,7 +73,7 @@ export async function loadBuild(
 }
 
 const dockerfileName = 'Dockerfile'
-/** For one with a name of its own, beside which there may be a plain one to copy. */
+/** For a Dockerfile with a different name, next to which there may be a plain one to copy. */
 const otherName = '.ot-agent.Dockerfile'
 
 export interface BuildRequest {
@@ -79,7 +81,7 @@ export interface BuildRequest {
   readonly digest: string
   readonly build: LoadedBuild
   readonly server: EngineServer
-  /** `none`, `host`, or a network of the engine. */
+  /** `none`, `host`, or one of the engine's networks. */
   readonly network: string
   readonly limits: BuildLimits
   readonly seccompProfile: string | null
@@ -90,10 +92,10 @@ export interface BuildLimits {
   readonly cpus?: number
 }
 
-/** Less is too little for a compiler, whatever the task asks for later. */
+/** Less is not enough for a compiler, whatever the task requests later. */
 const leastBuildMemoryMb = 4096
 
-/** What a build may use. Neither engine's builder can be told how many processes it may have; each of them takes memory. */
+/** What a build may use. Neither engine's builder can limit the number of processes, but each process takes memory. */
 export function buildLimits({ memoryMb = 0, cpus }: Environment, can: SandboxFacts['limits']): BuildLimits {
   return {
     ...(can.memory && { memoryMb: Math.max(memoryMb, leastBuildMemoryMb) }),
@@ -145,7 +147,9 @@ export async function buildImage(engine: ContainerEngine, request: BuildRequest,
 
 const cpuPeriodMicros = 100_000
 
-/** Podman takes the network as a namespace, and ignores Docker's word for it: its builds would be in the host's. */
+/**
+ * Podman takes the network as a namespace, and ignores Docker's option for it: its builds would use the host's network.
+ */
 function boundsOf({ server, network, limits: { memoryMb, cpus }, seccompProfile }: BuildRequest) {
   const limits = {
     ...(memoryMb !== undefined && { memory: memoryMb * 2 ** 20, memswap: memoryMb * 2 ** 20 }),
@@ -164,7 +168,7 @@ function boundsOf({ server, network, limits: { memoryMb, cpus }, seccompProfile 
   }
 }
 
-/** Buildah's numbers for whether it sets up a network. */
+/** Buildah's codes for whether it sets up a network. */
 const networkOff = 1
 const networkOn = 2
 
@@ -198,11 +202,11 @@ async function* contentOf({ source, size, path }: ContextEntry): AsyncGenerator<
 }
 
 const progressSchema = z.object({ stream: z.string().nullish(), error: z.string().nullish() })
-/** A build may say a lot; the log keeps its beginning. */
+/** A build may print a lot; the log keeps the beginning. */
 const loggedLines = 5000
 const lineLimit = 2000
 
-/** Reads what an engine says while it builds or pulls: JSON objects one after the other. */
+/** Reads what an engine reports while it builds or pulls: a sequence of JSON objects. */
 export async function readProgress(stream: Readable, log: (line: string) => void): Promise<{ error: string | null }> {
   let error: string | null = null
   let pending = ''

@@ -12,23 +12,23 @@ export interface CarryOptions extends CarryRulesOptions {
   readonly engine: ContainerEngine
   /** The container with the agent's files; nothing runs in it. */
   readonly from: string
-  /** What changed in it, where that can be read without the engine. */
+  /** What changed in it, if that can be read without the engine. */
   readonly layer: Layer | null
-  /** A running container of the image, in which nothing of the agent's has been yet. */
+  /** A running container of the image, untouched by the agent so far. */
   readonly to: string
-  /** Removes files of `to`. */
+  /** Removes files from `to`. */
   readonly remove: (paths: readonly string[]) => Promise<void>
-  /** Unpacks a small archive in `to` without the engine; false where that did not work, and the engine has to. */
+  /** Unpacks a small archive in `to` without the engine; false if that did not work and the engine has to do it. */
   readonly unpackFew: (archive: Uint8Array) => Promise<boolean>
 }
 
-/** The longest path that is carried over; no program reaches further in one go. */
+/** The longest path that is carried over; no program can use a longer one in a single call. */
 const pathLimitBytes = 4000
 
 /**
- * Makes the files of a fresh container those of the agent: removes what the agent removed, then copies what it made or changed,
- * from engine to engine. System files are left out, where that is asked for, and the list of them is returned. A change that the
- * engine does not list is not carried over either: nothing of the agent's comes along by mistake.
+ * Makes the files of a fresh container match the agent's: removes what the agent removed, then copies what it made or
+ * changed, from engine to engine. On request, system files are left out and the list of them is returned. A change that
+ * the engine does not list is not carried over either: nothing of the agent's comes along by mistake.
  */
 export async function carryOver(options: CarryOptions): Promise<SystemChange[]> {
   const { engine, from, layer, log, to, remove, unpackFew } = options
@@ -49,13 +49,13 @@ export async function carryOver(options: CarryOptions): Promise<SystemChange[]> 
   return rules.finish()
 }
 
-/** Reads on until there is more than is few. */
+/** Reads until there is more than a small archive may hold. */
 async function beginningOf(tar: AsyncGenerator<Uint8Array, void, void>): Promise<{ bytes: Buffer; isWhole: boolean }> {
   const chunks: Buffer[] = []
   for (let size = 0; size <= fewBytes; ) {
     const { done, value } = await tar.next()
     if (done) return { bytes: Buffer.concat(chunks), isWhole: true }
-    // A copy: what reads the archive may use its memory again.
+    // A copy, because the archive's reader may reuse its memory.
     chunks.push(Buffer.from(value))
     size += value.length
   }
@@ -70,7 +70,7 @@ async function* joined(
   yield* rest
 }
 
-/** The archive of those entries that are carried over, byte by byte as the engine wrote them. */
+/** The archive of the entries to carry over, byte by byte as the engine wrote them. */
 async function* chosen(entries: AsyncIterable<RawTarEntry>, rules: CarryRules): AsyncGenerator<Uint8Array, void, void> {
   for await (const entry of entries) {
     const path = entryPath(entry.name, entry.garbledName)
@@ -94,7 +94,7 @@ async function* chosen(entries: AsyncIterable<RawTarEntry>, rules: CarryRules): 
   yield new Uint8Array(2 * blockBytes)
 }
 
-/** At least as much of a file as decides about it, if there is as much. */
+/** As much of a file as is needed to judge it, or all of it if it is shorter. */
 async function beginning(entry: TarEntry): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0

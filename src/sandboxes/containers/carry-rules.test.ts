@@ -24,7 +24,7 @@ interface Options {
   readonly restore?: boolean
 }
 
-/** Lets the rules decide about what is left; a path that ends with a slash is a directory, `path=text` a file. */
+/** Applies the rules to what is left; a path that ends with a slash is a directory, `path=text` a file. */
 async function carry(log: ChangeLog, left: string, options: Options = {}) {
   const { image = {}, mounts = [], provided = [], restore = true } = options
   const lookAt = async (paths: readonly string[]) => paths.map((path) => image[path] ?? 'nothing')

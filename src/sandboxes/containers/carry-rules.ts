@@ -8,25 +8,25 @@ export interface CarryRulesOptions {
   readonly log: ChangeLog
   /** The directories of the image's PATH. */
   readonly searchPath: readonly string[]
-  /** Whether system files stay as the image has them. */
+  /** Whether system files stay as they are in the image. */
   readonly restore: boolean
-  /** Where something is mounted: what is there or below is not carried over. */
+  /** Mount points: nothing at or below them is carried over. */
   readonly mounts: readonly string[]
-  /** Files of the system that are in the fresh container already and are no change of the agent's: those of a compose file. */
+  /** System files that the fresh container already has and the agent did not change: those of a compose file. */
   readonly provided: readonly string[]
-  /** Asks the image. */
+  /** Looks paths up in the image. */
   readonly lookAt: (paths: readonly string[]) => Promise<readonly ImageKind[]>
 }
 
 /**
- * Which of an agent's changes go over to a fresh container, decided one by one: directories come before what is in them. The
- * rules for system files are those of every sandbox (core/system-files.ts).
+ * Decides which of an agent's changes are carried over to a fresh container, one by one: directories come before their
+ * contents. The rules for system files are those of every sandbox (core/system-files.ts).
  */
 export class CarryRules {
   private readonly found: SystemChange[] = []
-  /** Not carried over, with everything below. */
+  /** Paths that are not carried over, with everything below. */
   private readonly left = new Set<string>()
-  /** Directories of the system of which only the image can tell whether they were directories before. */
+  /** Directories of the system for which only the image can tell whether they were directories before. */
   private readonly unsure: string[] = []
 
   private constructor(
@@ -52,7 +52,7 @@ export class CarryRules {
     return new CarryRules(options, rules, image)
   }
 
-  /** Whether the image may be removed at a path that the agent removed. */
+  /** Whether a path that the agent removed may be removed from the image's files. */
   mayRemove(path: string): boolean {
     const { mounts, restore, searchPath } = this.options
     if (this.isMounted(path) || mounts.some((mount) => mount.startsWith(`${path}/`))) return false
@@ -63,13 +63,16 @@ export class CarryRules {
     return this.options.log.touched.has(path)
   }
 
-  /** Whether the beginning of a file decides about it. */
+  /** Whether the beginning of a file is needed to judge it. */
   wantsText(path: string): boolean {
     const rule = this.rules.get(path)
     return typeof rule === 'object' && 'says' in rule
   }
 
-  /** Whether something the agent left is carried over. `text`: the beginning of a file; null for what is no file. */
+  /**
+   * Whether something the agent left is carried over. `text`: the beginning of a file; null for anything that is not a
+   * file.
+   */
   decide(path: string, kind: 'dir' | 'other', text: string | null): boolean {
     const { log, mounts } = this.options
     if (this.isMounted(path) || this.isLeft(path)) return false
@@ -82,7 +85,7 @@ export class CarryRules {
     return this.leaveOut(path)
   }
 
-  /** Whether the fresh container has what an archive calls another name of the same file. */
+  /** Whether the fresh container has the file that a hard link in an archive refers to. */
   hasTarget(path: string): boolean {
     return !this.isMounted(path) && !this.isLeft(path)
   }
@@ -92,7 +95,7 @@ export class CarryRules {
     return false
   }
 
-  /** The system files that were left as the image has them. */
+  /** The system files that were left as they are in the image. */
   async finish(): Promise<SystemChange[]> {
     const { log, lookAt, restore, searchPath } = this.options
     const kinds = this.unsure.length > 0 ? await lookAt(this.unsure) : []
@@ -108,7 +111,7 @@ export class CarryRules {
       .sort((a, b) => (a.path < b.path ? -1 : 1))
   }
 
-  /** A directory that was one before is no change; what is in it may be one. */
+  /** A directory that was already one is no change; its contents may be. */
   private decideDir(path: string, rule: Rule): boolean {
     const { log } = this.options
     if (rule !== 'system' || log.isAdded(path)) return true
@@ -139,8 +142,8 @@ export class CarryRules {
 }
 
 /**
- * Whether, by their paths alone, some of the changes may be of system files. `wasDir` knows directories of the image that
- * changes do not tell of.
+ * Whether, by their paths alone, some of the changes may concern system files. `wasDir` knows image directories that
+ * the changes do not mention.
  */
 export function mayTouchSystem(
   log: ChangeLog,
@@ -156,7 +159,7 @@ export function mayTouchSystem(
   return false
 }
 
-/** The rules of what was made or changed, without what is nothing of the system. */
+/** The rules for what was made or changed, without anything that is not part of the system. */
 function rulesOf(log: ChangeLog, searchPath: readonly string[]): Map<string, Rule> {
   const rules = new Map<string, Rule>()
   for (const path of log.touched) {

@@ -9,13 +9,15 @@ import type { Layer } from './layer.ts'
 const changeSchema = z.object({ Path: z.string(), Kind: z.number() })
 const kinds = ['modified', 'added', 'removed'] as const
 
-/** One path of a container that is not as its image has it. */
+/** One path of a container that differs from its image. */
 export interface Change {
   readonly path: string
   readonly kind: (typeof kinds)[number]
 }
 
-/** What the engine says that programs changed in a container, read piece by piece: there may be a million of them. */
+/**
+ * What programs changed in a container according to the engine, read piece by piece: there may be a million changes.
+ */
 export async function* listChanges(engine: ContainerEngine, container: string): AsyncGenerator<Change, void, void> {
   const answer = await engine.stream({ method: 'GET', path: url`/containers/${container}/changes` })
   let rest = ''
@@ -32,10 +34,13 @@ export async function* listChanges(engine: ContainerEngine, container: string): 
   }
 }
 
-/** Deeper than any honest tree. Docker lists no changes of paths that are too long, and Podman takes hours over them. */
+/**
+ * Deeper than any honest tree. Docker does not list changes of paths that are too long, and Podman takes hours for
+ * them.
+ */
 const deepest = 200
 
-/** Whether a container has a tree that is too deep for the engine's list of changes. */
+/** Whether a container has a tree too deep for the engine's list of changes. */
 export async function isDeep(engine: ContainerEngine, container: string, layer: Layer | null): Promise<boolean> {
   if (layer) return layer.isDeeper(deepest)
   for await (const [path] of looksOf(engine, container)) if (path.split('/').length > deepest) return true
@@ -43,8 +48,8 @@ export async function isDeep(engine: ContainerEngine, container: string, layer: 
 }
 
 /**
- * The same by a look at all files of both, for containers of which the engine cannot tell. As Docker does it: what counts are
- * owner, mode, size, time and where a link leads.
+ * The same by comparing all files of both, for containers whose changes the engine cannot list. As in Docker, owner,
+ * mode, size, time and link target are compared.
  */
 export async function* compareFiles(
   engine: ContainerEngine,
@@ -82,19 +87,19 @@ async function* looksOf(
   }
 }
 
-/** Mode, owner and, but for directories, size and time, as the header has them. */
+/** Mode, owner and, except for directories, size and time, as in the header. */
 function lookOf({ kind, head, link }: RawTarEntry): string {
   const fields = head.subarray(head.length - blockBytes + 100, head.length - blockBytes + (kind === 'dir' ? 124 : 148))
   return `${kind} ${Buffer.from(fields).toString('latin1')} ${link}`
 }
 
-/** The path of an archive's entry as lists of changes have it. */
+/** The path of an archive entry in the form that lists of changes use. */
 export function entryPath(name: string, isGarbled: boolean): string {
   const text = isGarbled ? Buffer.from(name, 'latin1').toString('utf8') : name
   return pathKey(`/${text.replace(/^(?:\.?\/)+|\/+$/g, '')}`)
 }
 
-/** A path as lists of changes have it: of bytes that are no text they say only that there are some. */
+/** A path in the form that lists of changes use: bytes that are not text become placeholders. */
 function pathKey(path: string): string {
   return path.replaceAll(/\ufffd+/g, '\ufffd')
 }
@@ -109,7 +114,7 @@ export class ChangeLog {
   private constructor(
     /** What was made or changed. */
     readonly touched: ReadonlySet<string>,
-    /** What the image has and is gone. */
+    /** What the image has and the container no longer has. */
     readonly removed: ReadonlySet<string>,
     private readonly added: ReadonlySet<string>,
   ) {}
@@ -125,7 +130,7 @@ export class ChangeLog {
     return new ChangeLog(touched, removed, added)
   }
 
-  /** Whether the image has nothing at a path that changed. */
+  /** Whether a changed path does not exist in the image. */
   isAdded(path: string): boolean {
     return this.added.has(path)
   }

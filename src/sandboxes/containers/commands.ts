@@ -11,12 +11,12 @@ import { commandVariable, pipeBytes, renderCommand, renderKill } from './script.
 import { Shell, type ShellEnd, type Sinks } from './shell.ts'
 
 const defaultLimitBytes = 1024 * 1024
-/** Longer scripts cost more to read than a shell of their own costs to start. */
+/** Longer scripts cost more to read than starting a separate shell. */
 const scriptBytes = 256 * 1024
-/** How long a killed command may take to be seen as gone. */
+/** How long it may take until we notice that a killed command is gone. */
 const killedMs = 10_000
 const killAgainMs = 100
-/** More numbers of processes than a container may have. */
+/** More than the pids of all processes a container may have. */
 const listBytes = 64 * 1024
 
 interface StreamedOptions extends Omit<ExecOptions, 'stdin' | 'outputLimitBytes'> {
@@ -24,8 +24,8 @@ interface StreamedOptions extends Omit<ExecOptions, 'stdin' | 'outputLimitBytes'
 }
 
 /**
- * Runs commands in one container through shells that stay open: a round trip is a write and a read on a connection that is
- * there already. A shell serves the next command only when nothing of the last one still holds its streams.
+ * Runs commands in one container through shells that stay open: a round trip is a write and a read on an existing
+ * connection. A shell serves the next command only when nothing of the previous one still holds its streams.
  */
 export class Commands {
   /** By user. */
@@ -42,7 +42,7 @@ export class Commands {
     private readonly engine: ContainerEngine,
     readonly container: string,
     private readonly defaults: { readonly user: User; readonly cwd: string },
-    /** Gets one line of news. */
+    /** Called with single lines of progress. */
     private readonly log: (line: string) => void = () => {},
   ) {}
 
@@ -57,7 +57,8 @@ export class Commands {
 
   /** Kills all processes of a command or terminal with that mark, whichever user they run as. */
   async kill(mark: string, user: User): Promise<void> {
-    // Only their own user can read the variables of processes, only root can signal them all: each tells the next what it found.
+    // Only its own user can read a process's variables, and only root can signal every process: each passes what it
+    // found to the next.
     let known = ' '
     for (const who of isRoot(user) ? ['0'] : [keyOf(user), '0']) {
       const shell = await this.take(who)
@@ -73,13 +74,16 @@ export class Commands {
     }
   }
 
-  /** Makes a shell ready before it is needed. */
+  /** Opens a shell before it is needed. */
   warm(user: User = this.defaults.user): void {
     const key = keyOf(user)
     void this.spareFrom(key, this.start(key))
   }
 
-  /** Takes root's shell that the container starts with; `lostMark` as of a shell. Where that fails, shells are started as for any other container. */
+  /**
+   * Takes over root's shell that the container starts with; `lostMark` as for a shell. If that fails, shells are
+   * started as for any other container.
+   */
   attach(lostMark: string): Promise<void> {
     const attached = Shell.attach(this.engine, this.container, lostMark).then((shell) => {
       this.open.add(shell)
@@ -102,7 +106,7 @@ export class Commands {
     await this.reviving?.catch(() => {})
   }
 
-  /** Runs no more commands and asks process 1 to end; false where the shell that it waits for cannot be asked. */
+  /** Runs no more commands and asks process 1 to end; false when the shell that it waits for cannot be asked. */
   leave(): boolean {
     const isIdle = !this.reviving && this.channel?.alive && this.idle.get('0')?.includes(this.channel)
     this.closed = true
@@ -110,7 +114,10 @@ export class Commands {
     return isIdle === true
   }
 
-  /** Whether the container runs; one that has ended is started again. A shell that answers is proof enough, and the fastest. */
+  /**
+   * Makes sure the container runs; one that has ended is started again. A shell that answers is proof enough, and the
+   * fastest check.
+   */
   async alive(): Promise<boolean> {
     const shell = this.closed ? undefined : this.idle.get('0')?.pop()
     if (shell && (await shell.answers())) {
@@ -133,13 +140,13 @@ export class Commands {
     const { signal, timeoutSec, sinks } = options
     signal?.throwIfAborted()
     const user = options.user ?? this.defaults.user
-    // Two names: the one is in the variables, which the command may well print.
+    // Two names, because one of them is in the variables, which the command may print.
     const [label, mark] = [randomBytes(12).toString('hex'), randomBytes(16).toString('hex')]
     const run = await this.begin(argv, { ...options, user, label, mark, data })
     const running = run.end(sinks)
     let timedOut = false
     let stop = () => {}
-    // Holds only once a stop was asked for: a command that cannot be seen to end must not be waited for for ever.
+    // Resolves only after a stop was requested: we must not wait forever for a command whose end cannot be seen.
     const stopped = new Promise<ShellEnd>((resolve) => {
       stop = () =>
         void this.killUntil(running, label, user, run.shell).then(() => resolve({ kind: 'lost', started: true }))
@@ -150,7 +157,7 @@ export class Commands {
     }
     const timer = timeoutSec === undefined ? undefined : setTimeout(late, Math.min(timeoutSec * 1000, 2 ** 31 - 1))
     signal?.addEventListener('abort', stop, { once: true })
-    // It may have happened while a shell was opened.
+    // The abort may have happened while a shell was being opened.
     if (signal?.aborted) stop()
     try {
       const first = await Promise.race([running, stopped])
@@ -160,7 +167,7 @@ export class Commands {
       if (timedOut) return { exitCode: 124, timedOut }
       if (end.kind === 'ended') return { exitCode: end.exitCode, timedOut }
       await this.revive()
-      // The shell was killed while it waited, and we had not heard of it yet.
+      // The shell was killed while idle, before we noticed.
       if (!end.started && attempt < 5) return await this.perform(argv, options, data, attempt + 1)
       return { exitCode: 137, timedOut }
     } finally {
@@ -169,7 +176,7 @@ export class Commands {
     }
   }
 
-  /** Kills a command again and again until it is seen to end: it may be about to start, and is not found then. */
+  /** Kills a command repeatedly until it has ended: one that is about to start is not found at first. */
   private async killUntil(running: Promise<ShellEnd>, label: string, user: User, shell: Shell): Promise<void> {
     const last = performance.now() + killedMs
     for (let isOver = false; !isOver && performance.now() < last; ) {
@@ -225,7 +232,7 @@ export class Commands {
     }
   }
 
-  /** The shell that is being opened already, unless another command takes it first. */
+  /** The shell that is already being opened, unless another command takes it first. */
   private async spare(key: string): Promise<Shell | undefined> {
     const opening = this.spares.get(key)
     this.spares.delete(key)
@@ -234,7 +241,7 @@ export class Commands {
   }
 
   private give(key: string, shell: Shell, end: ShellEnd): void {
-    // An ordinary user's shell cannot see who else holds its streams, so it serves once.
+    // An ordinary user's shell cannot see who else holds its streams, so it serves only once.
     if (end.kind === 'ended' && end.reusable && isRoot(key)) this.put(key, shell)
     else {
       this.drop(shell)
@@ -261,7 +268,7 @@ export class Commands {
     return this.started(() => Shell.open(this.engine, this.container, key))
   }
 
-  /** Opens a shell; a container that turns out to have ended is started again first. */
+  /** Opens a shell; if the container turns out to have ended, it is started again first. */
   private async started(open: () => Promise<Shell>): Promise<Shell> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -271,7 +278,7 @@ export class Commands {
       } catch (error) {
         const isGone = error instanceof BoundaryError && error.code === 'SandboxGoneError'
         if (!isGone || this.closed || attempt === 5) throw error
-        // The engine may not have noted the end yet.
+        // The engine may not have noticed the end yet.
         await sleep(50 * attempt)
         await this.revive()
       }
@@ -279,8 +286,8 @@ export class Commands {
   }
 
   /**
-   * Starts the container again when it has ended. A program inside can make process 1 end, for example by tracing it: that is
-   * as if it had switched its machine off, and no failure of ours. Its files are there, its processes are dead.
+   * Starts the container again when it has ended. A program inside can make process 1 end, for example by tracing it:
+   * that is like shutting down its machine, and no failure of ours. The files are still there, the processes are dead.
    */
   async revive(): Promise<void> {
     const about = { isClosed: () => this.closed, log: this.log }
@@ -291,7 +298,7 @@ export class Commands {
   }
 }
 
-/** Whether a user is root, whose shells serve one command after the other. */
+/** Whether a user is root, whose shells serve one command after another. */
 export const isRoot = (user: User): boolean => ['root', '0'].includes(String(user))
 
 function keyOf(user: User): string {

@@ -10,13 +10,13 @@ type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
 export interface EngineCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Below the version, for example `/containers/json`. */
+  /** The path after the version, for example `/containers/json`. */
   readonly path: string
   readonly query?: Query
   readonly json?: unknown
   /** A tar, sent as it is made. */
   readonly tar?: AsyncIterable<Uint8Array>
-  /** Statuses of 400 and more that are answers here, not failures. */
+  /** Statuses of 400 and above that are answers here, not failures. */
   readonly accept?: readonly number[]
   readonly signal?: AbortSignal
 }
@@ -26,21 +26,21 @@ export interface EngineAnswer {
   readonly body: unknown
 }
 
-/** The newest version of the interface whose behaviour we know; an older engine is spoken to in its own. */
+/** The newest API version whose behaviour we know; an older engine is used with its own version. */
 const newestVersion = '1.44'
-/** Of Podman's own interface, which counts otherwise. */
+/** The version of Podman's own interface, which is numbered differently. */
 const podmanVersion = '4.0.0'
 const complaintSchema = z.object({ message: z.string() })
 const statSchema = z.object({ mode: z.number(), isDir: z.boolean().optional(), linkTarget: z.string().nullish() })
 
-/** What an engine sends of a container's files. */
+/** A container's files as sent by an engine. */
 export interface Archive {
   readonly body: Readable
   readonly isDir: boolean
   readonly link: string
 }
 
-/** The path of a call; a name filled in stays a name, whatever it holds. */
+/** The path of a call; an inserted name stays a single name, whatever it contains. */
 export function url(strings: TemplateStringsArray, ...names: readonly string[]): string {
   const encoded = names.map((name) => name.split('/').map(encodeURIComponent).join('/'))
   return String.raw({ raw: strings }, ...encoded)
@@ -55,11 +55,11 @@ export class ContainerEngine {
     readonly name: string,
     readonly socketPath: string,
   ) {
-    // Builds are silent for minutes; the caller brings a signal.
+    // Builds are silent for minutes; the caller passes a signal.
     this.pool = new Agent({ connect: { socketPath }, headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: 10_000 })
   }
 
-  /** Asks and waits for the whole answer. */
+  /** Sends a call and waits for the whole answer. */
   async ask(call: EngineCall): Promise<EngineAnswer> {
     const { status, body } = await this.dispatch(call)
     const text = await body.text()
@@ -68,14 +68,14 @@ export class ContainerEngine {
     return { status, body: parsed }
   }
 
-  /** Asks for an answer that comes piece by piece, for example the log of a build. */
+  /** Sends a call whose answer comes piece by piece, for example a build log. */
   async stream(call: EngineCall): Promise<Readable> {
     return (await this.open(call)).body
   }
 
   /**
-   * A path of a container as a tar archive, read by the engine within the container's own root: no program inside takes part.
-   * `isDir` and `link`, where the path leads in the end, are what the engine says about it.
+   * A path of a container as a tar archive, read by the engine within the container's own root: no program inside takes
+   * part. `isDir` and `link`, the final target of the path, are what the engine reports.
    */
   async archive(container: string, path: string): Promise<Archive> {
     const call = { method: 'GET', path: url`/containers/${container}/archive`, query: { path } } as const
@@ -92,10 +92,10 @@ export class ContainerEngine {
     throw this.refusal(call, status, parseJson(text), text)
   }
 
-  /** Takes over the connection of a call: afterwards it carries a command's own bytes in both directions. */
+  /** Takes over the connection of a call: from then on it carries a command's own bytes in both directions. */
   async hijack(path: string, json?: unknown): Promise<Duplex> {
     const version = await this.findVersion()
-    // What is sent without being asked for would be the first bytes that the command reads.
+    // An unrequested body would become the first bytes that the command reads.
     const body = json === undefined ? '' : JSON.stringify(json)
     return new Promise((resolve, reject) => {
       const headers = {
@@ -123,7 +123,7 @@ export class ContainerEngine {
     })
   }
 
-  /** Whether the engine answers; throws as any call would. */
+  /** Throws, as any call would, if the engine does not answer. */
   async ping(): Promise<void> {
     this.version = undefined
     await this.findVersion()

@@ -16,25 +16,25 @@ const stateSchema = z.object({
 
 export interface ContainerState {
   readonly running: boolean
-  /** Its process 1, by its number where the engine runs; 0 when it does not run. */
+  /** The pid of its process 1 on the engine's machine; 0 when it does not run. */
   readonly pid: number
   readonly networks: readonly string[]
   readonly hostname: string
-  /** The variables of its programs, as `NAME=value`. */
+  /** The environment of its programs, as `NAME=value`. */
   readonly env: readonly string[]
   /** The paths where something is mounted. */
   readonly mounts: readonly string[]
-  /** Where the engine keeps its volumes, on its machine, by the paths they are mounted at. */
+  /** Where the engine's machine keeps its volumes, by mount path. */
   readonly volumes: ReadonlyMap<string, string>
-  /** Where the engine keeps what programs changed, on its machine; null where it does not say so. */
+  /** Where the engine's machine keeps what programs changed; null if the engine does not say. */
   readonly layer: string | null
-  /** Where all its files are seen on that machine while it runs, but for what is mounted; null where the engine does not say so. */
+  /** Where that machine shows all its files, except mounts, while it runs; null if the engine does not say. */
   readonly merged: string | null
   /** Where the engine keeps its /etc/hosts. */
   readonly hostsPath: string | null
 }
 
-/** How a container is; null when there is none of that name. */
+/** The state of a container; null when none has that name. */
 export async function inspectContainer(engine: ContainerEngine, name: string): Promise<ContainerState | null> {
   const answer = await engine.ask({ method: 'GET', path: url`/containers/${name}/json`, accept: [404] })
   if (answer.status === 404) return null
@@ -60,9 +60,9 @@ function pathOrNull(value: unknown): string | null {
 }
 
 interface Revival {
-  /** Whether the container is no longer used. */
+  /** Whether the container is no longer in use. */
   readonly isClosed: () => boolean
-  /** Gets one line of news. */
+  /** Called with single lines of progress. */
   readonly log: (line: string) => void
 }
 
@@ -80,7 +80,7 @@ export async function startAgain(engine: ContainerEngine, name: string, { isClos
   }
 }
 
-/** What the sandbox says once its container is no more. */
+/** The sandbox's error once its container no longer exists. */
 export function gone(): BoundaryError {
   return new BoundaryError('sandbox', 'the sandbox is gone: its container does not run', { code: 'SandboxGoneError' })
 }

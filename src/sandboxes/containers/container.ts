@@ -13,25 +13,25 @@ export interface ContainerSpec {
   readonly labels: Readonly<Record<string, string>>
   readonly env: Readonly<Record<string, string>>
   readonly user: string
-  /** The image's own program with its arguments, started beside us; empty for none. */
+  /** The image's own program with its arguments, started next to ours; empty for none. */
   readonly program: readonly string[]
-  /** Volumes of the container engine by the path they appear at. */
+  /** The engine's volumes, by mount path. */
   readonly volumes: readonly MountedVolume[]
   readonly toolDirs: readonly ToolDir[]
   readonly network: string
   readonly limits: Limits
   readonly gpus: number
   readonly gpuDevices: boolean
-  /** A file with the system calls that are allowed, instead of the engine's own choice. */
+  /** A file with the allowed system calls, in place of the engine's default. */
   readonly seccompProfile: string | null
-  /** Whether a shell waits on the streams of process 1; what process 1 prints when that shell is gone. */
+  /** When a shell waits on the streams of process 1: what process 1 prints once that shell is gone. Otherwise null. */
   readonly channel: string | null
 }
 
 export interface MountedVolume {
   readonly name: string
   readonly path: string
-  /** Whether it starts with what the image has there. */
+  /** Whether it starts with the image's content at that path. */
   readonly filled: boolean
 }
 
@@ -43,19 +43,19 @@ export interface Limits {
 }
 
 /**
- * Process 1: no signal from inside ends it, it collects orphans, and when its sleep ends, however that came, it starts another.
- * The image's own program runs beside it.
+ * Process 1: no signal from inside ends it, it reaps orphans, and when its sleep ends for any reason, it starts
+ * another. The image's own program runs next to it.
  */
 const stay = 'while :; do /bin/sleep 1000000000 & wait $!; done'
 const keeper = `if [ $# -gt 0 ]; then "$@" & fi; ${stay}`
 
-/** With this code the shell on the streams of process 1 asks process 1 to end. */
+/** With this exit code the shell on the streams of process 1 asks process 1 to end. */
 export const endCode = 86
 
 /**
- * The same with a shell that has the streams of the container, in the foreground: in the background it would ignore signals that
- * its commands may want. When that shell is gone, process 1 says so, since an engine keeps the streams. The two halves
- * of what it says are in no order in which a list of processes could show them.
+ * The same with a shell that has the container's streams, in the foreground: in the background it would ignore signals
+ * that its commands may need. When that shell is gone, process 1 says so, because the engine keeps the streams open.
+ * The halves of its message are passed in reverse order, so that no process list shows the whole message.
  */
 const channelKeeper = [
   'b=$1 a=$2; shift 2; exec 3<&0 4>&1 5>&2 </dev/null >/dev/null 2>&1',
@@ -66,7 +66,7 @@ const channelKeeper = [
   stay,
 ].join('; ')
 
-/** What a sandbox's container runs, so that it stays; `program` is started beside it. `channel`: as of a container. */
+/** What a sandbox's container runs to stay up; `program` is started next to it. `channel`: as for a container. */
 export function mainCommand(
   program: readonly string[],
   channel: string | null = null,
@@ -84,14 +84,14 @@ export function waitingProgram(entrypoint: readonly string[]): readonly string[]
   return entrypoint.length > 0 ? [...entrypoint, 'sh', '-c', 'sleep infinity'] : []
 }
 
-/** Starts a container that was made. */
+/** Starts a created container. */
 export async function startContainer(engine: ContainerEngine, spec: ContainerSpec): Promise<void> {
   await engine.ask({ method: 'POST', path: url`/containers/${spec.name}/start` }).catch((error: unknown) => {
     throw blameGpu(blameImage(error, spec), spec)
   })
 }
 
-/** Makes a container. When this throws there may be one of that name: the caller removes it. */
+/** Creates a container. If this throws, one with that name may exist: the caller removes it. */
 export async function createContainer(engine: ContainerEngine, spec: ContainerSpec): Promise<void> {
   const { entrypoint, command } = mainCommand(spec.program, spec.channel)
   const json = {
@@ -101,7 +101,7 @@ export async function createContainer(engine: ContainerEngine, spec: ContainerSp
     User: spec.user,
     Entrypoint: entrypoint,
     Cmd: command,
-    // The owner of the lease runs the health check; the engine must not run it a second time.
+    // The lease's owner runs the health check; the engine must not run it a second time.
     Healthcheck: { Test: ['NONE'] },
     OpenStdin: spec.channel !== null,
     Tty: false,
@@ -119,7 +119,7 @@ function hostConfig({ limits, ...spec }: ContainerSpec) {
     NetworkMode: spec.network,
     PidsLimit: pids,
     ...(cpus !== undefined && { NanoCpus: Math.round(cpus * 1e9) }),
-    // Without swap of its own: otherwise as much again could be swapped before the limit is felt.
+    // No extra swap: otherwise the same amount again could be swapped before the limit takes effect.
     ...(memoryMb !== undefined && { Memory: memoryMb * 2 ** 20, MemorySwap: memoryMb * 2 ** 20 }),
     ...(storageMb !== undefined && { StorageOpt: { size: `${storageMb}M` } }),
     ...gpuConfig(spec.gpus, spec.gpuDevices),
@@ -130,12 +130,12 @@ function hostConfig({ limits, ...spec }: ContainerSpec) {
       ...spec.toolDirs.map(({ source, target }) => `${source}:${target}:ro`),
     ],
     RestartPolicy: { Name: 'no' },
-    // What process 1 and the image's own program print is not read.
+    // Output of process 1 and of the image's own program is not read.
     LogConfig: { Type: 'none' },
   }
 }
 
-/** Podman names GPUs as devices of the container device interface; Docker asks its runtime for some. */
+/** Podman takes GPUs as devices of the container device interface; Docker requests them from its runtime. */
 function gpuConfig(gpus: number, asDevices: boolean) {
   if (gpus === 0) return {}
   if (!asDevices) return { DeviceRequests: [{ Driver: '', Count: gpus, Capabilities: [['gpu']] }] }
@@ -172,10 +172,10 @@ export async function stopContainer(engine: ContainerEngine, name: string): Prom
   await engine.ask({ method: 'POST', path: url`/containers/${name}/stop`, query: { t: 0 }, accept: [304, 404] })
 }
 
-/** How long a container may take that ends by itself. */
+/** How long a container may take to end by itself. */
 const endMs = 1000
 
-/** Waits until a container that was asked to end by itself has ended; false where it does not. */
+/** Waits for a container that was asked to end by itself; false if it does not. */
 export async function awaitEnd(engine: ContainerEngine, name: string): Promise<boolean> {
   const query = { condition: 'not-running' }
   const signal = AbortSignal.timeout(endMs)
@@ -186,7 +186,7 @@ export async function awaitEnd(engine: ContainerEngine, name: string): Promise<b
   )
 }
 
-/** Removes a container, however it is; one that is not there is fine. */
+/** Removes a container in any state; one that does not exist is fine. */
 export async function removeContainer(engine: ContainerEngine, name: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const { status } = await engine.ask({
@@ -196,7 +196,7 @@ export async function removeContainer(engine: ContainerEngine, name: string): Pr
       accept: [404, 409, 500],
     })
     if (status < 400 || status === 404) return
-    // Another removal is under way, or a process is not dead yet.
+    // Another removal is in progress, or a process is not dead yet.
     if (attempt === 20) throw new BoundaryError('sandbox', `${engine.name} does not remove ${name} (${status})`)
     await sleep(100 * attempt)
     if ((await inspectContainer(engine, name)) === null) return
@@ -224,7 +224,7 @@ export async function removeImage(engine: ContainerEngine, name: string): Promis
   })
 }
 
-/** Keeps the files of a stopped container as an image. */
+/** Keeps a stopped container's files as an image. */
 export async function commitContainer(
   engine: ContainerEngine,
   name: string,
@@ -238,17 +238,17 @@ export async function commitContainer(
   })
 }
 
-/** The engine's own name for what a task calls its network. */
+/** The engine's name for a task's network. */
 export function networkMode(network: Network, publicNetwork: string): string {
   return network.mode === 'public' ? publicNetwork : 'none'
 }
 
-/** The directories that a container of the image must have as volumes, named after the container. */
+/** The directories that a container of the image needs as volumes, named after the container. */
 export function volumesFor(name: string, image: EngineImage): MountedVolume[] {
   return image.volumes.map((path, index) => ({ name: `${name}-volume-${index}`, path, filled: true }))
 }
 
-/** The limits a task asks for, for the engine. */
+/** The task's limits, in the engine's terms. */
 export function limitsOf({ cpus, memoryMb, storageMb }: Environment, pids: number, storage: boolean): Limits {
   return {
     pids,

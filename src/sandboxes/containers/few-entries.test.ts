@@ -9,7 +9,7 @@ import '../../../test/needs.ts'
 const scratch = mkdtempSync(join(tmpdir(), 'ot-few-entries-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-/** As a layer is packed. */
+/** Packs files the way a layer is packed. */
 const pack = (paths: readonly string[], ...options: readonly string[]) =>
   execFileSync('tar', [
     '-C',
@@ -52,7 +52,7 @@ describe('a small archive as a script', { skip: !isRoot, meta }, () => {
     run()
     expect(look(dir)).toBe(before)
     expect(execFileSync('cat', [join(dir, 'bytes')])).toEqual(Buffer.from(Array.from({ length: 256 }, (_, i) => i)))
-    // A directory in the place of a file, a link in the place of a directory and of a file.
+    // A directory replaces a file; a link replaces a directory and a file.
     rmSync(dir, { recursive: true })
     mkdirSync(join(dir, 'bytes/full'), { recursive: true })
     symlinkSync(scratch, join(dir, "it's"))
@@ -76,7 +76,7 @@ describe('a small archive as a script', { skip: !isRoot, meta }, () => {
     expect(await renderEntries(pack([dir]))).toBeNull()
     writeFileSync(one, Buffer.alloc(40_000))
     expect(await renderEntries(pack([one]))).toBeNull()
-    // The low bytes of these letters are dots and slashes: a name is never read as other bytes than it has.
+    // The low bytes of these letters are dots and slashes: a name must never be read as other bytes than its own.
     const [hidden, target] = [
       join(dir, 'ĮĮįusrįbinįbash'),
       Buffer.concat([Buffer.from(`${dir}/`), Buffer.from([0xff])]),

@@ -4,14 +4,15 @@ import { type RawTarEntry, readTar } from '../../lib/tar-read.ts'
 import { entryPath } from './changes.ts'
 import { printfFormat } from './script.ts'
 
-/** The largest archive that is worth a script: an argument of a program holds 128 KiB, and a byte takes up to four letters. */
+/** The largest archive worth a script: a program argument holds 128 KiB, and a byte takes up to four characters. */
 export const fewBytes = 64 * 1024
 const scriptBytes = 96 * 1024
 const fewEntries = 64
 
 /**
- * The script that unpacks a small archive at the root as an engine would, with owners, modes and times: what is in the place of an
- * entry goes, but for a directory in the place of a directory. Null for an archive with more than a script can do.
+ * The script that unpacks a small archive at the root as an engine would, with owners, modes and times. It removes
+ * whatever is in an entry's place, except that a directory stays for a directory. Null for an archive that a script
+ * cannot handle.
  */
 export async function renderEntries(archive: Uint8Array): Promise<string | null> {
   const lines = ['umask 022']
@@ -27,7 +28,7 @@ export async function renderEntries(archive: Uint8Array): Promise<string | null>
     if (made === null) return null
     lines.push(made)
     const isDir = entry.kind === 'dir'
-    // What is made now belongs to root; a directory may have been there.
+    // Newly made entries belong to root; a directory may have existed before.
     if (isDir || facts.owner !== '0:0') owners.add(facts.owner, at)
     if (entry.kind !== 'symlink' && (isDir || facts.mode !== '644')) modes.add(facts.mode, at)
     times.add(facts.time, at)
@@ -36,7 +37,7 @@ export async function renderEntries(archive: Uint8Array): Promise<string | null>
   lines.push(...modes.lines((mode) => `chmod ${mode}`))
   lines.push(...times.lines((time) => `touch -h -d @${time}`))
   const script = lines.join(' && ')
-  // It is quoted once more on its way, which makes three letters and more of each quote.
+  // It is quoted once more on its way, which turns each quote into three or more characters.
   return Buffer.byteLength(shellQuote(script)) > scriptBytes ? null : script
 }
 
@@ -57,7 +58,9 @@ interface Facts {
   readonly time: string
 }
 
-/** What headers say beside the name; null where they say more than a script can do, for example attributes. */
+/**
+ * What headers contain besides the name; null if they contain more than a script can handle, for example attributes.
+ */
 function factsOf({ head, mode }: RawTarEntry): Facts | null {
   const block = head.subarray(head.length - blockBytes)
   const extended = extendedOf(head.subarray(0, head.length - blockBytes))
@@ -81,7 +84,7 @@ function extendedOf(head: Uint8Array): ReadonlyMap<string, Uint8Array> | null {
   return [...records.keys()].every((name) => known.has(name)) ? records : null
 }
 
-/** Paths by what has to be done to them, so that one program does it to all. */
+/** Paths grouped by what must be done to them, so that one program handles them all. */
 class Groups {
   private readonly groups = new Map<string, string[]>()
 

@@ -1,4 +1,4 @@
-/** Takes apart the stream of a command without a terminal: its stdout and stderr travel in frames with a header of 8 bytes. */
+/** Splits the stream of a command without a terminal: stdout and stderr arrive in frames with an 8-byte header. */
 export class Frames {
   private header = Buffer.alloc(0)
   private left = 0
@@ -27,7 +27,7 @@ export class Frames {
   }
 }
 
-/** Hands on what comes before a mark; the mark itself may come in pieces. What follows it is kept in `tail`. */
+/** Passes on everything before a mark, which may arrive in pieces. What follows it is kept in `tail`. */
 export class UntilMark {
   private held = Buffer.alloc(0)
   found = false
@@ -56,18 +56,18 @@ export class UntilMark {
     }
     const keep = startOfMark(all, this.mark)
     if (keep > 0) this.take(all.subarray(0, keep))
-    // A copy: the rest of a large chunk must not stay in memory for a few bytes.
+    // A copy, so that a few bytes do not keep a whole large chunk in memory.
     this.held = Buffer.from(all.subarray(keep))
   }
 
-  /** What was held back turns out to be output. */
+  /** What was held back turned out to be output. */
   end(): void {
     if (!this.found && this.held.length > 0) this.take(this.held)
     this.held = Buffer.alloc(0)
   }
 }
 
-/** Where the longest end of the data that could be the beginning of the mark starts. */
+/** Where the longest suffix of the data that could begin the mark starts. */
 function startOfMark(data: Buffer, mark: Buffer): number {
   for (let at = Math.max(0, data.length - mark.length + 1); at < data.length; at++) {
     if (mark.subarray(0, data.length - at).equals(data.subarray(at))) return at

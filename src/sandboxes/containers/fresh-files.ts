@@ -10,7 +10,7 @@ export const freshPaths: readonly string[] = ['/tests', '/logs/verifier']
 
 const removal = `[ ! -e $d ] && [ ! -h $d ] || rm -rf $d`
 
-/** Removes them. Where nothing is there no program is started. */
+/** Removes them, without starting a program where nothing exists. */
 export const clearFresh = `for d in ${freshPaths.join(' ')}; do ${removal}; done`
 
 /** Makes them empty. */
@@ -19,7 +19,7 @@ export const makeFresh = `for d in ${freshPaths.join(' ')}; do ${removal} || exi
 /** Prints where they really are, one per line: the image's /logs may be a link, and what the agent left behind it must not come along. */
 export const tellFresh = `for d in ${freshPaths.join(' ')}; do (cd -P $d && pwd -P) || exit 1; done`
 
-/** Makes the directories for logs, whatever is in their place. */
+/** Makes the log directories, whatever is in their place. */
 export const makeLogs =
   'for d in /logs/agent /logs/verifier /logs/artifacts; do [ -d $d ] && [ ! -h $d ] || { rm -rf $d; mkdir -p $d; }; chmod 777 $d || exit 1; done'
 
@@ -33,12 +33,12 @@ const tellKinds =
   'for p do if [ -h "$p" ]; then printf o; elif [ -d "$p" ]; then printf d; elif [ -e "$p" ]; then printf o; else printf n; fi; done'
 const kinds: Readonly<Record<string, ImageKind>> = { d: 'dir', o: 'other' }
 
-/** The exit code of a command that was killed. */
+/** The exit code of a killed command. */
 const killed = 137
-/** How much a command line may hold. */
+/** The size limit of a command line. */
 const batchBytes = 64 * 1024
 
-/** Work of ours on the files of a container that has just started, before anyone else's. */
+/** Our own work on the files of a container that has just started, before anyone else's. */
 export class FreshFiles {
   constructor(private readonly commands: Commands) {}
 
@@ -57,7 +57,7 @@ export class FreshFiles {
     return made.stdout
   }
 
-  /** What is at some paths. A link is none of what it leads to. */
+  /** What exists at some paths. A link counts as itself, not as its target. */
   async lookAt(paths: readonly string[]): Promise<readonly ImageKind[]> {
     const found: ImageKind[] = []
     for (const batch of batches(paths)) {
@@ -68,7 +68,7 @@ export class FreshFiles {
     return found
   }
 
-  /** Unpacks an archive that is small and plain; false for any other. */
+  /** Unpacks an archive if it is small and plain; false otherwise. */
   async unpackFew(archive: Uint8Array): Promise<boolean> {
     const script = await renderEntries(archive)
     return script !== null && (await this.commands.exec(['/bin/sh', '-c', script], asRoot)).exitCode === 0
@@ -79,7 +79,7 @@ export class FreshFiles {
   }
 }
 
-/** What a failure to prepare a system means that the agent left. */
+/** Turns a failure to prepare the files into the failure of a system that the agent left broken. */
 export function doesNotRun(error: unknown): unknown {
   if (!(error instanceof BoundaryError) || error.code === 'EngineUnreachableError') return error
   const what = 'no shell runs on the system as the agent left it'

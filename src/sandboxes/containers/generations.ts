@@ -24,18 +24,18 @@ import { engineFiles, type KeptFiles } from './host-files.ts'
 import { frozenRepo } from './labels.ts'
 import type { LeaseOptions, SandboxSpec } from './lease-options.ts'
 
-/** The containers of one sandbox, one after the other, and the files that go from each to the next. */
+/** The successive containers of one sandbox, and the files that go from each to the next. */
 export class Generations {
   commands: Commands
   network: Network
   private generation = 0
   /** Whether the current container's image is the task's own. */
   private isDirect = true
-  /** Has the agent's files while what happens in the current container must not last. */
+  /** Holds the agent's files while changes in the current container must not last. */
   private kept: Holder | null = null
   /** A container of the task's image that starts while the agent's ends. */
   private early: Promise<void> | null = null
-  /** Where the engine keeps the files of the current container, once someone asked. */
+  /** Where the engine keeps the files of the current container, once requested. */
   private files: { readonly container: string; readonly kept: Promise<KeptFiles | null> } | null = null
   /** Where no file of the agent's may come: the fresh directories, and where links of the image lead from there. */
   private freshPlaces: readonly string[] = freshPaths
@@ -51,7 +51,7 @@ export class Generations {
     return `${this.options.id}-${this.generation}`
   }
 
-  /** Where the engine keeps the files of the current container; null where there is none any more. */
+  /** Where the engine keeps the files of the current container; null when it no longer exists. */
   keptFiles(): Promise<KeptFiles | null> {
     const { container } = this
     if (this.files?.container !== container)
@@ -65,13 +65,13 @@ export class Generations {
   }
 
   /**
-   * Ends every process and starts another container with the agent's files and nothing else of the old one. What comes back are
-   * system files that are as the image has them now; null where that was not asked for.
+   * Ends every process and starts another container with the agent's files and nothing else of the old one. Returns the
+   * system files that were restored to the image's version; null if that was not requested.
    */
   async renew({ system = 'agent', scratch = false }: FreezeOptions): Promise<readonly SystemChange[] | null> {
     try {
       const source = await this.takeFiles(system)
-      // Until the next container runs: the one after a failure needs them.
+      // Kept until the next container runs, because a retry after a failure needs them.
       this.kept = source
       const found = system === 'image' ? await this.restore(source) : await this.startOver(source)
       if (found.length === 0 && !scratch) {
@@ -85,7 +85,7 @@ export class Generations {
     }
   }
 
-  /** Removes everything, whatever state it is in. */
+  /** Removes everything, whatever its state. */
   async dispose(): Promise<void> {
     const { project, publicNetwork } = this.options
     await this.endByItself()
@@ -117,7 +117,9 @@ export class Generations {
     return project ? this.moved(holder) : holder
   }
 
-  /** Lets the current container end without a signal, which costs Docker a process; false where the engine has to end it. */
+  /**
+   * Lets the current container end without a signal, which costs Docker a process; false if the engine has to end it.
+   */
   private async endByItself(): Promise<boolean> {
     const { commands, options } = this
     const isEnded = options.noticesEnds && commands.leave() && (await awaitEnd(options.engine, commands.container))
@@ -125,12 +127,12 @@ export class Generations {
     return isEnded
   }
 
-  /** Whether the next container needs nothing of the agent's to start: neither its files nor volumes that it wrote to. */
+  /** Whether the next container can start without the agent's files and without volumes that the agent wrote to. */
   private startsEarly({ layer }: Holder): boolean {
     return layer !== null && !this.options.project && this.options.spec.volumes.length === 0
   }
 
-  /** How its files differ from the task's image; `isWhole` where no change can be missing. */
+  /** How its files differ from the task's image; `isWhole` means that no change can be missing. */
   private async changesOf({ container, isDirect, layer }: Holder): Promise<{ log: ChangeLog; isWhole: boolean }> {
     const { engine, spec, listsEveryChange } = this.options
     if (isDirect && !(await isDeep(engine, container, layer)))
@@ -141,7 +143,7 @@ export class Generations {
     return { log, isWhole: false }
   }
 
-  /** A project has one container of each service, so another container has to hold its files. */
+  /** A project has one container per service, so another container has to hold its files. */
   private async moved(holder: Holder): Promise<Holder> {
     const image = await this.commit(holder)
     const container = await this.makeBare(`${holder.container}-files`, image)
@@ -149,18 +151,20 @@ export class Generations {
     return { ...holder, container, image, isDirect: false, layer: null }
   }
 
-  /** A container that only has files. */
+  /** A container that only holds files. */
   private async makeBare(name: string, image: string): Promise<string> {
     const { engine, spec } = this.options
     this.made.containers.add(name)
-    // The image of a service's container names its project, and the compose command would take this one for the service.
+    // The image of a service's container names its project, so the compose command would take this one for the service.
     const labels = { ...spec.labels, 'com.docker.compose.project': '' }
     const alone = { network: 'none', program: [], volumes: [], toolDirs: [], channel: null }
     await createContainer(engine, { ...spec, ...alone, labels, image, name })
     return name
   }
 
-  /** Where no system file changed, the agent's files are used as they are. A list that may miss one is not asked about that. */
+  /**
+   * If no system file changed, the agent's files are used as they are. A list that may be incomplete cannot tell that.
+   */
   private async restore(source: Holder): Promise<SystemChange[]> {
     const { log, isWhole } = await this.changesOf(source)
     const { knownDirs } = this.options
@@ -169,7 +173,9 @@ export class Generations {
     return this.rebuild(source, log, true)
   }
 
-  /** A container over an image of the agent's files. Where that cannot start, a container of the task's image gets them. */
+  /**
+   * A container over an image of the agent's files. If that cannot start, a container of the task's image gets them.
+   */
   private async startOver(source: Holder): Promise<[]> {
     const image = await this.commit(source)
     const fresh = this.next()
@@ -187,7 +193,7 @@ export class Generations {
     return []
   }
 
-  /** A container of the task's image that gets the agent's files, with or without those of the system. */
+  /** A container of the task's image that gets the agent's files, with or without system files. */
   private async rebuild(source: Holder, log: ChangeLog, restore: boolean): Promise<SystemChange[]> {
     const { engine, knownDirs, project } = this.options
     await (this.early ?? this.startFresh(restore))
@@ -210,7 +216,7 @@ export class Generations {
         return kinds
       },
       remove: (paths) => files.remove(paths),
-      // Programs of the image unpack, so none of the agent's may be among what is unpacked.
+      // The image's programs unpack it, so nothing that is unpacked may replace one of them.
       unpackFew: async (archive) => restore && files.unpackFew(archive),
     })
     await files.prepare(makeLogs, source.hosts).catch((error: unknown) => {
@@ -222,8 +228,8 @@ export class Generations {
   }
 
   /**
-   * Starts a container of the task's image with nothing of the agent's. Its fresh directories are volumes, unless only programs of
-   * the image run before the tests: those can empty them.
+   * Starts a container of the task's image with nothing of the agent's. Its fresh directories are volumes, unless only
+   * the image's programs run before the tests: those can empty them.
    */
   private async startFresh(restore: boolean): Promise<void> {
     const { project, spec } = this.options
@@ -236,16 +242,19 @@ export class Generations {
     this.freshPlaces = [...freshPaths, ...said.split('\n').filter((path) => path !== '')]
   }
 
-  /** Gives the next container its name; what comes back are volumes for it. */
+  /** Names the next container; returns the volumes for it. */
   private next(): MountedVolume[] {
     this.generation++
     this.commands = this.makeCommands()
     const fresh = freshPaths.map((path, index) => ({ name: `${this.container}-fresh-${index}`, path, filled: false }))
-    // Volumes of the image go from one container to the next as they are.
+    // Volumes of the image are passed on unchanged from one container to the next.
     return [...this.options.spec.volumes.filter(({ path }) => !freshPaths.includes(path)), ...fresh]
   }
 
-  /** A shell on the streams of process 1 costs nothing to open, where that runs as root; a command by the engine costs a process of its own. */
+  /**
+   * A shell on the streams of process 1 costs nothing to open if it runs as root; a command through the engine costs an
+   * extra process.
+   */
   private get hasChannel(): boolean {
     const { project, spec } = this.options
     return !project && isRoot(spec.user)
@@ -255,18 +264,19 @@ export class Generations {
     const { engine, publicNetwork, project } = this.options
     const missing = spec.volumes.filter(({ name }) => !this.made.volumes.has(name))
     for (const { name } of missing) this.made.volumes.add(name)
-    // All have ended when one has failed: a volume that is made later would be left behind.
+    // Wait until all have ended even if one failed: a volume made later would be left behind.
     const made = await Promise.allSettled(missing.map(({ name }) => makeVolume(engine, name, spec.labels)))
     for (const each of made) if (each.status === 'rejected') throw each.reason
     this.made.containers.add(this.container)
     const network = networkMode(this.network, publicNetwork.name)
     if (network !== 'none') await publicNetwork.ready()
-    // What an agent put in the place of the shell may never answer, and an engine keeps the streams of process 1.
+    // A shell that an agent replaced may never answer, and an engine keeps the streams of process 1.
     const isOwn = spec.image === this.options.spec.image
     const channel = this.hasChannel && isOwn ? randomBytes(16).toString('hex') : null
     const full = { ...spec, name: this.container, network, channel }
     if (!project) await createContainer(engine, full)
-    // Its mark is printed once, perhaps at once: the image's own program may kill every shell. Podman takes longer this way.
+    // Its mark is printed only once, perhaps right away: the image's own program may kill every shell. Podman takes
+    // longer this way.
     const attachesFirst = spec.program.length > 0
     if (channel !== null && attachesFirst) await this.commands.attach(channel)
     await (project ? project.start(full) : startContainer(engine, full))

@@ -7,15 +7,15 @@ import { type Layer, openLayer } from './layer.ts'
 /** A container that holds the agent's files, and in which nothing runs once it is stopped. */
 export interface Holder {
   readonly container: string
-  /** An image of it, once there is one. */
+  /** An image of it, once one exists. */
   image: string | null
-  /** Whether its image is the task's own, so that the engine can say what changed. */
+  /** Whether its image is the task's own, so that the engine can list the changes. */
   readonly isDirect: boolean
-  /** Lines of its /etc/hosts, which is no file of the container. */
+  /** Lines of its /etc/hosts, which is not a file of the container itself. */
   readonly hosts: readonly string[]
   /** The directories of its PATH. */
   readonly searchPath: readonly string[]
-  /** All that differs from the task's image, where it can be read without the engine. */
+  /** Everything that differs from the task's image, if it can be read without the engine. */
   readonly layer: Layer | null
   isStopped: boolean
 }
@@ -25,7 +25,7 @@ interface HolderOptions {
   readonly hasPlainLayers: boolean
 }
 
-/** What is to be known of a container before it is stopped. */
+/** Finds out what must be known about a container before it is stopped. */
 export async function findHolder(
   engine: ContainerEngine,
   container: string,
@@ -39,7 +39,7 @@ export async function findHolder(
   return { container, image: null, isDirect, hosts, searchPath: path.split(':'), layer, isStopped: false }
 }
 
-/** Ends every process in it; once is enough. */
+/** Ends every process in it; a second call does nothing. */
 export async function stopHolder(engine: ContainerEngine, holder: Holder): Promise<void> {
   if (!holder.isStopped) await stopContainer(engine, holder.container)
   holder.isStopped = true

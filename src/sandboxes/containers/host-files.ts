@@ -5,7 +5,7 @@ import { copyOut } from '../../lib/copy-out.ts'
 import type { ExtractOptions } from '../../lib/extract.ts'
 import type { ContainerState } from './container-state.ts'
 
-/** Where an engine keeps the files of a container that runs, on its machine. */
+/** Where an engine keeps the files of a running container, on its machine. */
 export type KeptFiles = Pick<ContainerState, 'merged' | 'mounts' | 'volumes'>
 
 /** Files and directories that engines put into every container. */
@@ -13,10 +13,10 @@ export const engineFiles: readonly string[] =
   '/dev /proc /sys /etc/hosts /etc/hostname /etc/resolv.conf /run/.containerenv /run/secrets /.dockerenv'.split(' ')
 
 /**
- * Copies a directory of a container from where its engine keeps it on this machine: an engine starts a process for every
- * archive. Programs inside may be writing, and may have put links anywhere: none is followed. False where this is not for us
- * to do, so that the engine has to: the files are not here, the path has links, something is mounted below it, or we are not
- * root, who alone may read every owner's files.
+ * Copies a directory of a container from where its engine keeps it on this machine, because an engine starts a process
+ * for every archive. Programs inside may be writing, and may have put links anywhere: none is followed. False when the
+ * engine has to do it: the files are not on this machine, the path contains links, something is mounted below it, or we
+ * are not root, the only user who may read every owner's files.
  */
 export async function copyFromHost(
   kept: KeptFiles,
@@ -37,11 +37,11 @@ export async function copyFromHost(
 
 interface HostPlace {
   readonly root: string
-  /** From there, one directory after the other. */
+  /** Directory names from there on down. */
   readonly names: readonly string[]
 }
 
-/** The directory of this machine behind a path inside; null where it is not one directory. */
+/** The directory on this machine behind a path inside; null when it is not a single directory. */
 export function placeOf({ merged, mounts, volumes }: KeptFiles, path: string): HostPlace | null {
   const whole = path.replace(/\/+$/, '')
   if (!whole.startsWith('/') || whole.split('/').some((name) => name === '.' || name === '..')) return null
@@ -60,7 +60,7 @@ export function placeOf({ merged, mounts, volumes }: KeptFiles, path: string): H
   }
 }
 
-/** Each step goes through an open directory, so that nothing swapped for a link meanwhile leads elsewhere. */
+/** Each step goes through an open directory, so that replacing one with a link in the meantime leads nowhere else. */
 async function openBelow(root: string, names: readonly string[]): Promise<FileHandle | null> {
   let dir = await openDir(root)
   for (const name of names) {

@@ -7,8 +7,9 @@ import type { Place } from './transfer.ts'
 const limitBytes = 64 * 1024
 
 /**
- * The lines of a container's /etc/hosts, which is the engine's file and goes with its container; without what engines write about
- * the container itself, which has the names `own`. None where they cannot be read. `path`: where the engine keeps the file.
+ * The lines of a container's /etc/hosts, which is the engine's file and disappears with its container; without the
+ * engine's lines about the container itself, whose names are `own`. Empty when they cannot be read. `path`: where the
+ * engine keeps the file.
  */
 export async function readHosts(place: Place, path: string | null, own: readonly string[]): Promise<readonly string[]> {
   const bytes = (path && (await readHere(path))) ?? (await readInside(place))
@@ -16,7 +17,9 @@ export async function readHosts(place: Place, path: string | null, own: readonly
   return lines.filter((line) => line.trim() !== '' && !line.endsWith(hostsMark) && !isAbout(line, own))
 }
 
-/** From the engine's own file, where that is on this machine: it is mounted, so that no program inside can put a link in its place. */
+/**
+ * Reads the engine's own file if it is on this machine: it is mounted, so no program inside can replace it with a link.
+ */
 async function readHere(path: string): Promise<Buffer | null> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null)
   if (file === null) return null
@@ -39,7 +42,7 @@ async function readInside({ engine, container }: Place): Promise<Buffer | null> 
       return Buffer.concat(chunks)
     }
   } catch {
-    // Podman unmounts a container that has just ended, also while it is read.
+    // Podman unmounts a container that has just ended, even while it is being read.
   } finally {
     archive.body.destroy()
   }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Healthcheck } from '../../core/task.ts'
 import { shellQuote } from '../../lib/shell.ts'
 
-/** How an image tells its health check. */
+/** An image's health check in the engine's format. */
 export const healthcheckSchema = z.object({
   Test: z.array(z.string()).nullish(),
   Interval: z.number().nullish(),
@@ -14,7 +14,7 @@ export const healthcheckSchema = z.object({
 
 export type RawHealthcheck = z.infer<typeof healthcheckSchema>
 
-/** Docker's own defaults where the image leaves a number out; it counts in nanoseconds. */
+/** Applies Docker's defaults where the image leaves a number out; Docker uses nanoseconds. */
 export function healthcheckOf({
   Test,
   Interval,

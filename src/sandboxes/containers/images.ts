@@ -34,7 +34,7 @@ const imageSchema = z.object({
 })
 const triggersSchema = z.object({ Config: z.object({ OnBuild: z.array(z.string()).nullish() }).nullish() })
 const digestsSchema = z.object({ RepoDigests: z.array(z.string()).nullish() })
-/** Podman tells of an image's health check only in its own dialect. */
+/** Podman reports an image's health check only in its own dialect. */
 const podmanSchema = z.object({ Healthcheck: healthcheckSchema.nullish() })
 
 /** What a container starts from, as the engine knows it. */
@@ -52,15 +52,15 @@ export interface EngineImage {
 
 export interface ImagesOptions {
   readonly server: EngineServer
-  /** Those that the engine can set. */
+  /** The limits that the engine can set. */
   readonly limits: SandboxFacts['limits']
   readonly stateDir: string
   readonly lifetimeSec: number
-  /** A file with the system calls that builds may use, where the engine's own choice is too loose. */
+  /** A file with the system calls that builds may use, for engines whose default is too loose. */
   readonly seccompProfile: string | null
   /** Stands in for base images that the engine does not have. */
   readonly base: string | undefined
-  /** `public`, or a network of the engine; without it builds have a network where the task has one. */
+  /** `public`, or a network of the engine; if absent, builds have a network where the task has one. */
   readonly buildNetwork: string | undefined
   readonly builds: number
 }
@@ -68,7 +68,7 @@ export interface ImagesOptions {
 /** What a service of a compose file starts from. */
 export type ServiceImage = { readonly kind: 'image'; readonly name: string } | ({ readonly kind: 'build' } & BuildPlace)
 
-/** Refuses a name before an engine hears of it: a query or a path in it would ask for something else. */
+/** Refuses a bad name before the engine sees it: a query or a path in it would request something else. */
 function checkImageName(name: string): string {
   if (isImageName(name)) return name
   const what = `${JSON.stringify(name.slice(0, 200))} is not the name of an image: expected for example ubuntu:24.04`
@@ -89,17 +89,17 @@ export class Images {
     this.gate = new Semaphore(options.builds)
   }
 
-  /** The image of an environment, made if it is not there. */
+  /** The image of an environment, made if missing. */
   async find(environment: Environment, how: PrepareOptions = {}): Promise<EngineImage> {
     return this.obtain(await this.wanted(environment), environment, how)
   }
 
-  /** The image of a service of a compose file, made if it is not there. */
+  /** The image of a compose service, made if missing. */
   async findService(service: ServiceImage, environment: Environment, how: PrepareOptions = {}): Promise<EngineImage> {
     return this.obtain(await this.wantedService(service), environment, how)
   }
 
-  /** Whether a service's image is there. */
+  /** Whether a service's image exists. */
   async hasService(service: ServiceImage): Promise<boolean> {
     const { tag, notes } = await this.wantedService(service)
     return (await this.inspect(tag, notes)) !== null
@@ -142,9 +142,9 @@ export class Images {
     }
   }
 
-  /** By which digest a registry knows an image; of several, Podman names the one for all architectures last. */
+  /** The digest by which a registry knows an image; of several, Podman lists the one for all architectures last. */
   async digestOf(name: string): Promise<string | null> {
-    // Podman gives digests to images that were only made here, too: no other machine knows them.
+    // Podman also gives digests to images that were only built here: no other machine knows those.
     if (checkImageName(name).startsWith('localhost/')) return null
     const answer = await this.engine.ask({ method: 'GET', path: url`/images/${name}/json`, accept: [404, 400] })
     const known = digestsSchema.safeParse(answer.body).data?.RepoDigests ?? []
@@ -198,7 +198,7 @@ export class Images {
     return { kind: 'pull', tag: stand, notes: [`image ${name} is not available here; ${stand} is used instead`] }
   }
 
-  /** What to use instead of an image that is not here; null to use the image itself. */
+  /** What to use instead of an image that is not available here; null to use the image itself. */
   private async standIn(name: string): Promise<string | null> {
     const { base } = this.options
     if (base === undefined || name === base || (await this.inspect(name)) !== null) return null
@@ -234,7 +234,7 @@ export class Images {
     })
   }
 
-  /** Builds with the task's network and limits, what the engine can contain. */
+  /** Builds with the task's network and limits, if the engine can contain the build. */
   private async buildWithin(wanted: WantedBuild, environment: Environment, how: PrepareOptions): Promise<void> {
     const { server, seccompProfile, stateDir, lifetimeSec } = this.options
     const asked = this.options.buildNetwork ?? (environment.network.mode === 'public' ? 'public' : 'none')
@@ -254,7 +254,7 @@ export class Images {
     }
   }
 
-  /** An image may bring instructions for the builds that start from it, which have not been checked. */
+  /** An image may bring instructions for builds based on it, and those have not been checked. */
   private async checkBase(image: string, how: PrepareOptions): Promise<void> {
     if ((await this.inspect(image)) === null) await pullImage(this.engine, image, how)
     const { body } = await this.engine.ask({ method: 'GET', path: url`/images/${image}/json`, accept: [404, 400] })
@@ -277,7 +277,7 @@ interface WantedBuild {
 
 type Wanted = WantedBuild | { readonly kind: 'pull'; readonly tag: string; readonly notes: readonly string[] }
 
-/** The name of an image without tag, digest, and what Docker's own registry may leave out. */
+/** The name of an image without tag, digest and the parts that Docker's own registry may leave out. */
 function repoOf(name: string): string {
   return name
     .replace(/@.*$/, '')

@@ -3,11 +3,11 @@ import { resolve } from 'node:path'
 import type { SandboxOwner } from '../../core/sandbox.ts'
 import { livenessOf, markedOurselves, type ProcessIdentity } from '../../lib/process-identity.ts'
 
-/** On everything of ours that must go when its owner is gone. */
+/** On everything of ours that must be removed when its owner is gone. */
 export const ownedLabel = 'ot-agent.sandbox'
 /** On images built from a task's environment, which stay. */
 export const environmentLabel = 'ot-agent.environment'
-/** Images of frozen sandboxes; they go with their sandbox. */
+/** Images of frozen sandboxes; they are removed with their sandbox. */
 export const frozenRepo = 'ot-agent/frozen'
 const names = {
   state: 'ot-agent.state',
@@ -23,7 +23,7 @@ const names = {
 
 type Labels = Readonly<Record<string, string>>
 
-/** A new sandbox's name: known before anything is made, so that what is half-made can be found and removed. */
+/** A new sandbox's name: known before anything is made, so that half-made things can be found and removed. */
 export function newSandboxId(): string {
   return `ot-agent-${randomBytes(8).toString('hex')}`
 }
@@ -37,7 +37,7 @@ export function stateMark(stateDir: string): string {
 
 export interface LabelOptions {
   readonly stateDir: string
-  /** Counts only where the owner's state is unknown. */
+  /** Only used when the owner's state is unknown. */
   readonly lifetimeSec: number
 }
 
@@ -60,14 +60,14 @@ export function renderLabels(id: string, owner: SandboxOwner, { stateDir, lifeti
 
 export interface LabelledOwner {
   readonly sandbox: string
-  /** Of its state directory. */
+  /** The mark of its state directory. */
   readonly stateMark: string
   readonly owner: SandboxOwner
   readonly process: ProcessIdentity
   readonly expiresMs: number
 }
 
-/** Who a thing belongs to by its labels; null when they are not ours, every one of them. */
+/** The owner of a thing according to its labels; null unless it has all of our labels. */
 export function parseLabels(labels: Labels | null | undefined): LabelledOwner | null {
   const sandbox = labels?.[ownedLabel]
   if (!labels || sandbox === undefined || !sandboxId.test(sandbox)) return null
@@ -89,7 +89,9 @@ export function parseLabels(labels: Labels | null | undefined): LabelledOwner | 
   }
 }
 
-/** Whether it is abandoned: its process is dead, or its state is unknown and the sandbox is past its time. */
+/**
+ * Whether it is abandoned: its process is dead, or its state is unknown and the sandbox has outlived its time limit.
+ */
 export function isAbandoned({ process, expiresMs }: LabelledOwner, nowMs = Date.now()): boolean | 'unknown' {
   const liveness = livenessOf(process)
   if (liveness === 'unknown') return expiresMs > nowMs ? 'unknown' : true

@@ -4,17 +4,21 @@ import { findProgram } from '../../lib/programs.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 
 /**
- * What programs changed in a stopped container, read where its engine keeps it on this machine. An engine's export has every
- * file of the image too, and takes seconds for a large one. Nothing runs in the container, so that nothing changes meanwhile.
+ * What programs changed in a stopped container, read where its engine keeps it on this machine. An engine's export also
+ * contains every file of the image, which takes seconds for a large one. Nothing runs in the container, so nothing
+ * changes during the read.
  */
 export interface Layer {
-  /** Whether some path has at least that many names. */
+  /** Whether some path has at least that many components. */
   isDeeper(names: number): Promise<boolean>
   /** An archive of the changed files; the caller ends it. */
   read(): AsyncGenerator<Uint8Array, void, void>
 }
 
-/** The layer in a directory of this machine; null where it is not here or may not be read. Only root may read every owner's files. */
+/**
+ * The layer in a directory on this machine; null when it is not here or may not be read. Only root may read every
+ * owner's files.
+ */
 export async function openLayer(dir: string | null): Promise<Layer | null> {
   const [find, tar] = [findProgram('find'), findProgram('tar')]
   if (dir === null || find === null || tar === null || process.getuid?.() !== 0) return null
@@ -23,7 +27,7 @@ export async function openLayer(dir: string | null): Promise<Layer | null> {
     () => false,
   )
   if (!isHere) return null
-  // Names as bytes, without what only overlays read.
+  // Names as bytes, without attributes that only overlays use.
   const packed = ['--format=pax', '--pax-option=delete=atime,delete=ctime', '--numeric-owner']
   const attributes = ['--xattrs', '--xattrs-include=security.capability']
   return {
@@ -35,7 +39,7 @@ export async function openLayer(dir: string | null): Promise<Layer | null> {
   }
 }
 
-/** The output of a program on this machine. Throws when the program fails; kills it when the caller stops reading. */
+/** The output of a program on this machine. Throws if the program fails; kills it when the caller stops reading. */
 async function* output(program: string, argv: readonly string[]): AsyncGenerator<Uint8Array, void, void> {
   const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe']
   const child = await spawnProcess(program, argv, { stdio, env: { LC_ALL: 'C' }, cwd: '/' })

@@ -20,14 +20,14 @@ export interface LeaseOptions {
   readonly verify: 'fresh' | 'shared'
   /** Starts the container among those of a compose file; null for a container on its own. */
   readonly project: ComposeProject | null
-  /** Whether the engine's list of changes has every file that its images of containers have. */
+  /** Whether the engine's list of changes includes every file that its images of containers have. */
   readonly listsEveryChange: boolean
-  /** Whether the engine keeps changed files in a directory of their own, and nothing else says what they are. */
+  /** Whether the engine keeps changed files in a directory that fully describes them. */
   readonly hasPlainLayers: boolean
-  /** Whether the engine says at once that a container ended by itself. */
+  /** Whether the engine reports at once that a container ended by itself. */
   readonly noticesEnds: boolean
   /** Directories that an image is known to have; shared by all its sandboxes. */
   readonly knownDirs: Set<string>
-  /** One line of news, for the trial's log. */
+  /** Called with single lines of progress, for the trial's log. */
   readonly log: ((line: string) => void) | undefined
 }

@@ -27,7 +27,9 @@ import type { LeaseOptions } from './lease-options.ts'
 import { openTerminal } from './terminal.ts'
 import { asRoot, downloadDir, type Place, readFile, uploadDir, writeFile } from './transfer.ts'
 
-/** What a lease does on containers. A freeze replaces one by another over the same files. */
+/**
+ * Performs a lease's operations on containers. A freeze replaces the container with another one over the same files.
+ */
 export class DockerBody implements SandboxBody {
   private readonly generations: Generations
 
@@ -35,7 +37,7 @@ export class DockerBody implements SandboxBody {
     this.generations = new Generations(options)
   }
 
-  /** Starts the container; whatever goes wrong, nothing of it is left. */
+  /** Starts the container; if anything fails, nothing of it is left. */
   static async open(options: LeaseOptions, signal: AbortSignal | undefined): Promise<Lease> {
     const body = new DockerBody(options)
     try {
@@ -117,7 +119,7 @@ export class DockerBody implements SandboxBody {
 
   async freeze(how: FreezeOptions): Promise<Frozen> {
     const restored = this.options.verify === 'fresh' ? await this.generations.renew(how) : await this.clearInPlace()
-    // Services that an agent could talk to are as it left them.
+    // Services that an agent could talk to stay as it left them.
     const isolation = (this.options.project?.others.length ?? 0) > 0 ? 'shared' : this.options.verify
     return { isolation, restored: restored && { files: restored.slice(0, listedChanges), total: restored.length } }
   }

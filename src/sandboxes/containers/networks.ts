@@ -9,7 +9,9 @@ import type { EngineServer } from './server.ts'
 export interface NetworkSpec {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
-  /** Whether its containers reach each other only: neither other machines nor the host, which has no address there. */
+  /**
+   * Whether its containers can only reach each other: neither other machines nor the host, which has no address there.
+   */
   readonly closed: boolean
 }
 
@@ -18,7 +20,10 @@ const noAddresses = /address pool|predefined address pools|free subnet|available
 const taken = /overlaps|already used|is being used|conflicts with/i
 const attempts = 50
 
-/** Makes a network of a sandbox's own. Engines have a few dozen ranges of addresses; after those it gets a small one of ours. */
+/**
+ * Makes a network for one sandbox. Engines have a few dozen address ranges; when those run out, the network gets a
+ * small range of ours.
+ */
 export async function makeNetwork(engine: ContainerEngine, server: EngineServer, spec: NetworkSpec): Promise<void> {
   if (spec.closed && server.cannotClose !== null)
     throw new BoundaryError('sandbox', `a compose file without network is refused: ${server.cannotClose}`, {
@@ -41,7 +46,7 @@ export async function makeNetwork(engine: ContainerEngine, server: EngineServer,
   throw failed(engine, spec, `${refusal}\n${cure}`)
 }
 
-/** Removes a network; one that is not there is fine. A container that is being removed may hold it for a moment. */
+/** Removes a network; one that does not exist is fine. A container that is being removed may hold it for a moment. */
 export async function removeNetwork(engine: ContainerEngine, name: string, tries = 20): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const path = url`/networks/${name}`
@@ -53,7 +58,7 @@ export async function removeNetwork(engine: ContainerEngine, name: string, tries
   }
 }
 
-/** Null when it was made, or else what the engine said. */
+/** Null on success, otherwise the engine's error. */
 async function create(engine: ContainerEngine, spec: NetworkSpec, subnet: string | null): Promise<string | null> {
   const json = {
     Name: spec.name,
@@ -61,7 +66,7 @@ async function create(engine: ContainerEngine, spec: NetworkSpec, subnet: string
     CheckDuplicate: true,
     Labels: spec.labels,
     Internal: spec.closed,
-    // Without this the bridge has an address of the host, and with it every service that listens on all of them.
+    // Without this the bridge has an address of the host, where every service that listens on all addresses answers.
     Options: spec.closed ? { 'com.docker.network.bridge.inhibit_ipv4': 'true' } : {},
     ...(subnet !== null && { IPAM: { Config: [{ Subnet: subnet }] } }),
   }
@@ -71,7 +76,7 @@ async function create(engine: ContainerEngine, spec: NetworkSpec, subnet: string
   return z.object({ message: z.string() }).safeParse(body).data?.message ?? `status ${status}`
 }
 
-/** Docker's interface would turn names on, and those are answered at an address of the host. */
+/** Docker's interface would enable name resolution, which answers at an address of the host. */
 async function makeClosedPodmanNetwork(
   engine: ContainerEngine,
   server: EngineServer,
@@ -91,12 +96,12 @@ function failed(engine: ContainerEngine, { name }: NetworkSpec, why: string): Bo
   return new BoundaryError('sandbox', `${engine.name} made no network ${name}: ${why}`, { code: 'NoNetworkError' })
 }
 
-/** Sixteen addresses of a range that is kept for measurements and routed nowhere. */
+/** Sixteen addresses from a range reserved for benchmarking, which is never routed. */
 function randomSubnet(): string {
   return `198.19.${randomInt(256)}.${16 * randomInt(16)}/28`
 }
 
-/** The ranges that this machine reaches by a route of their own. */
+/** The ranges for which this machine has a specific route. */
 async function hostRoutes(): Promise<string[]> {
   const text = await readFile('/proc/net/route', 'utf8').catch(() => '')
   return text.split('\n').flatMap((line) => {

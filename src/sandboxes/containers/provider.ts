@@ -158,7 +158,7 @@ async function lease(
   const image = plan?.image ?? (await images.find(environment, request))
   const labels = renderLabels(id, owner, { stateDir, lifetimeSec: options.lifetimeSec })
   const hasOthers = (plan?.project.others.length ?? 0) > 0
-  // Several services have the networks of their project.
+  // Several services use the networks of their project.
   const shared = options.network === 'own' && hasOthers ? 'bridge' : options.network
   const dirs = knownDirs.get(image.id) ?? new Set<string>()
   knownDirs.set(image.id, dirs)
@@ -207,7 +207,7 @@ function statusOf(info: EngineInfo, wanted: string): string | undefined {
   return info.DriverStatus?.find(([name]) => name === wanted)?.[1]
 }
 
-/** Where an overlay notes renamed directories or changed modes only, its files do not tell what a container has. */
+/** False when an overlay notes only the renaming of a directory or the change of a mode: its files then lack the rest. */
 function hasPlainLayers(info: EngineInfo): boolean {
   return statusOf(info, 'Native Overlay Diff') === 'true' && statusOf(info, 'Using metacopy') !== 'true'
 }
@@ -218,7 +218,7 @@ function limitsFrom(info: EngineInfo): SandboxFacts['limits'] {
     cpu: info.CpuCfsQuota ?? false,
     memory: info.MemoryLimit ?? false,
     pids: info.PidsLimit ?? false,
-    // Engines can bound the size of a container's layer only where the file system keeps quotas per directory.
+    // Engines can limit the size of a container's layer only on file systems with quotas per directory.
     storage: (info.Driver === 'overlay2' && backing === 'xfs') || ['btrfs', 'zfs'].includes(info.Driver ?? ''),
   }
 }

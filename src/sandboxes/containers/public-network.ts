@@ -5,17 +5,17 @@ import type { EngineServer } from './server.ts'
 /** What a sandbox with a public network is connected to. */
 export interface PublicNetwork {
   readonly name: string
-  /** Call before it is used. */
+  /** Call this before using the network. */
   ready(): Promise<void>
   remove(): Promise<void>
 }
 
-/** A network that the engine has already, and that sandboxes share. */
+/** An existing network of the engine, shared by sandboxes. */
 export function sharedNetwork(name: string): PublicNetwork {
   return { name, ready: async () => {}, remove: async () => {} }
 }
 
-/** A network that is made when it is first needed, for one sandbox, so that no two of them reach each other. */
+/** A network for one sandbox, made when first needed, so that no two sandboxes can reach each other. */
 export function ownNetwork(
   engine: ContainerEngine,
   server: EngineServer,

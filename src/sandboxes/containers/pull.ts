@@ -12,7 +12,7 @@ export async function pullImage(engine: ContainerEngine, name: string, { signal,
       `cannot pull ${name}: ${why.slice(0, 300)}; load it with \`${engine.name} load\`, or name a local image with the option base`,
       { code: 'ImagePullError', retryable: !/not found|unauthorized|denied|manifest unknown/i.test(why) },
     )
-  // Without a tag the engine would pull every one of them.
+  // Without a tag the engine would pull all of them.
   const fromImage = /[:@][^/]+$/.test(name) ? name : `${name}:latest`
   const stream = await engine
     .stream({ method: 'POST', path: '/images/create', query: { fromImage }, ...(signal && { signal }) })

@@ -18,8 +18,9 @@ interface Found {
 }
 
 /**
- * Removes containers, volumes, networks and images that dead owners of one state directory left. A live owner's things are never
- * touched, and neither is what others made with our labels on it: a container of a kept image inherits them.
+ * Removes containers, volumes, networks and images that dead owners of one state directory left behind. A live owner's
+ * things are never touched, nor are things that others made and that carry our labels: a container of a kept image
+ * inherits them.
  */
 export async function reap(
   engine: ContainerEngine,
@@ -44,7 +45,7 @@ export async function reap(
   return reaped
 }
 
-/** Removes all that a sandbox of this process has, by its name; what comes to be meanwhile too. */
+/** Removes everything that a sandbox of this process has, by name, including what appears in the meantime. */
 export async function removeSandbox(engine: ContainerEngine, id: string): Promise<void> {
   for (let attempt = 1; attempt <= 10; attempt++) {
     let found = 0
@@ -74,7 +75,7 @@ async function listVolumes(engine: ContainerEngine): Promise<Found[]> {
   )
 }
 
-/** One that another user's container uses stays. */
+/** A network that another user's container uses stays. */
 async function listNetworks(engine: ContainerEngine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/networks', query: { filters: query.filters } })
   return networksSchema
@@ -86,23 +87,23 @@ async function listNetworks(engine: ContainerEngine): Promise<Found[]> {
 
 async function listImages(engine: ContainerEngine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/images/json', query: { filters: query.filters } })
-  // A later freeze stands on an earlier one, and the newest comes first.
+  // A later freeze is based on an earlier one, so the newest comes first.
   return imagesSchema.parse(body).flatMap(({ RepoTags, Labels }) =>
     (RepoTags ?? []).flatMap((tag) => {
       const [, name] = frozenTag.exec(tag) ?? []
-      // Another name for the same image is its owner's: the image stays under that.
+      // Another tag of the same image belongs to its owner: the image stays under that tag.
       return name === undefined ? [] : owned(Labels, `image ${frozenRepo}`, name, () => removeImage(engine, tag))
     }),
   )
 }
 
-/** In this order: an image can go only when no container needs it. */
+/** In this order: an image can be removed only when no container needs it. */
 const lists = [listContainers, listVolumes, listNetworks, listImages]
 
-/** Podman puts a host before the name. */
+/** Podman puts a host in front of the name. */
 const frozenTag = new RegExp(`^(?:[\\w.]+/)?${frozenRepo}:(.+)$`)
 
-/** Ours has our labels, every one of them, and the name that we gave it: its sandbox's, and what comes after. */
+/** Ours are things with all of our labels and a name that we gave: the sandbox's name, plus a suffix. */
 function owned(
   labels: Readonly<Record<string, string>> | null | undefined,
   kind: string,

@@ -6,9 +6,12 @@ export interface ScriptRequest {
   readonly argv: readonly string[]
   readonly cwd?: string | undefined
   readonly env: Readonly<Record<string, string>>
-  /** Printed on stderr before the command starts, and on both streams after it; on stdout the exit code and a verdict follow. */
+  /**
+   * Printed on stderr before the command starts, and on both streams after it; on stdout, the exit code and a verdict
+   * follow.
+   */
   readonly mark: string
-  /** Given to the command through a pipe; `own`: the shell's own stdin is the command's. */
+  /** Sent to the command through a pipe; `own`: the shell's own stdin is the command's. */
   readonly stdin: Uint8Array | 'none' | 'own'
 }
 
@@ -16,19 +19,19 @@ export interface ScriptRequest {
 export const commandVariable = 'OT_AGENT_COMMAND'
 
 /**
- * What a shell runs before the first command. Its own complaints, for example about a killed child, belong to no command's output.
- * With a session of its own a command's processes can be told from everything else.
+ * What a shell runs before the first command. Its own messages, for example about a killed child, belong to no
+ * command's output. A session of its own distinguishes a command's processes from everything else.
  */
 export const prelude =
   'exec 4>&2 2>/dev/null; s=; for p in /usr/bin/setsid /bin/setsid; do [ -x $p ] && s=$p && break; done\n'
 
-/** Where commands of ours are looked for: the image's own PATH may begin with a directory that an agent writes to. */
+/** Where our own commands are looked up: the image's PATH may begin with a directory that an agent can write to. */
 export const ownPath = '/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** A pipe takes this much without anyone reading. */
+/** A pipe takes this much without a reader. */
 export const pipeBytes = 60_000
 
-/** The text that makes a shell run one command and report its end. Needs no program but the command itself. */
+/** The text that makes a shell run one command and report its end. Needs no program besides the command itself. */
 export function renderCommand(request: ScriptRequest): string {
   const { argv, cwd, env, mark, stdin } = request
   const plain = Object.entries(env).filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
@@ -56,19 +59,21 @@ export function renderCommand(request: ScriptRequest): string {
 export function printfFormat(data: Uint8Array): string {
   let text = ''
   for (const byte of data) {
-    // A dash at the beginning would be an option.
+    // A leading dash would be an option.
     const plain = byte >= 32 && byte < 127 && byte !== 37 && byte !== 39 && byte !== 92 && (byte !== 45 || text !== '')
     text += plain ? String.fromCharCode(byte) : `\\${byte.toString(8).padStart(3, '0')}`
   }
   return `'${text}'`
 }
 
-/** What the command left unread: an engine that cannot deliver it would cut the connection, and our report with it. */
+/**
+ * Reads what the command left unread: an engine that cannot deliver it would close the connection and lose our report.
+ */
 const drain = '/bin/cat >/dev/null\n'
 
 /**
- * Sets k to 1 when the shell may serve another command: no other process holds its streams, but for process 1, which is ours and
- * may have given them to the shell. A process whose descriptors cannot be looked at may hold them.
+ * Sets k to 1 when the shell may serve another command: no other process holds its streams, except process 1, which is
+ * ours and may have given them to the shell. A process whose descriptors cannot be examined may hold them.
  */
 const leftovers = [
   'k=1',
@@ -78,8 +83,9 @@ const leftovers = [
 ].join('; ')
 
 /**
- * Kills every process that carries a command's mark, its descendants and whatever shares a session with one of them, until
- * none is left; `known` are numbers already found, and all found are printed before `done`. Uses nothing but the shell itself, so that it works where no further process can be started.
+ * Kills every process that carries a command's mark, its descendants and whatever shares a session with one of them,
+ * until none is left; `known` are pids already found, and all pids found are printed before `done`. Uses only the shell
+ * itself, so it works even when no further process can be started.
  */
 export function renderKill(mark: string, known: string, done: string): string {
   return `printf %s ${done} >&4
@@ -102,7 +108,7 @@ printf %s ${done} >&4; printf '%s%s:0:1.' "$l" ${done}
 `
 }
 
-/** The text that makes a shell answer at once; `mark` as of a command. */
+/** The text that makes a shell answer at once; `mark` as for a command. */
 export function renderPing(mark: string): string {
   return `printf %s ${mark} >&4; printf %s ${mark} >&4; printf '%s:0:1.' ${mark}\n`
 }

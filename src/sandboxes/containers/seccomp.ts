@@ -11,17 +11,20 @@ const ruleSchema = z.looseObject({
 })
 const profileSchema = z.looseObject({ syscalls: z.array(ruleSchema) })
 
-/** Calls that make namespaces or mounts: a sandbox's programs have no business with them, and the kernel's bugs are there. */
+/** Calls that make namespaces or mounts: a sandbox's programs do not need them, and they expose kernel bugs. */
 const risky = new Set(
   'unshare setns mount umount umount2 pivot_root mount_setattr open_tree move_mount fsopen fsconfig fsmount fspick clone clone3'.split(
     ' ',
   ),
 )
-/** The flags of clone that make a namespace, all of them. */
+/** All flags of clone that make a namespace. */
 const namespaceFlags = 0x7e020000
 const noSuchCall = 38
 
-/** A profile in which those calls need the capability that a sandbox does not have; making threads and processes stays allowed. */
+/**
+ * A profile in which those calls need a capability that sandboxes do not have; making threads and processes stays
+ * allowed.
+ */
 export function tightenProfile(text: string): string {
   const profile = profileSchema.parse(readJson(text))
   const kept = profile.syscalls.flatMap((rule) => {
@@ -39,7 +42,7 @@ export function tightenProfile(text: string): string {
   return JSON.stringify({ ...profile, syscalls: [...kept, ...added] })
 }
 
-/** Writes the tightened form of an engine's own profile where the engine can read it; null where it has none. */
+/** Writes the tightened form of an engine's own profile where the engine can read it; null if the engine has none. */
 export async function saveTightProfile(source: string, stateDir: string): Promise<string | null> {
   const text = await readTextIfExists(source)
   if (text === null) return null

@@ -7,25 +7,28 @@ const versionSchema = z.object({
 })
 const infoSchema = z.object({ host: z.object({ buildahVersion: z.string().nullish() }) })
 
-/** Buildah from this version on keeps bind and cache mounts of a build within its containers (CVE-2024-11218 was the last). */
+/**
+ * From this version on, Buildah keeps bind and cache mounts of a build within its containers (CVE-2024-11218 was the
+ * last bug).
+ */
 const holdingBuildah = '1.38.1'
 const heredocBuildah = '1.33.0'
-/** Docker from this version on can make a network without an address of the host. */
+/** From this version on, Docker can make a network on which the host has no address. */
 const closingDocker = '20.10.0'
 
 /** The program behind a socket, and what its version can contain. */
 export interface EngineServer {
   /** For messages, for example `podman 4.3.1 with Buildah 1.28.2`. */
   readonly name: string
-  /** Docker's interface is served by Podman too, whatever the socket is called. */
+  /** Whether it is Podman, which also serves Docker's interface, whatever the socket is called. */
   readonly isPodman: boolean
   /** Whether its builder reads heredocs. */
   readonly readsHeredocs: boolean
   /** Whether `RUN --mount` of files stays within the build. */
   readonly holdsMounts: boolean
-  /** Why services of a compose file cannot be kept from the host without a network; null where they can. */
+  /** Why services of a compose file cannot be isolated from the host when they have no network; null if they can. */
   readonly cannotClose: string | null
-  /** What is refused because of the version, a line each. */
+  /** What is refused because of the version, one line each. */
   readonly refused: readonly string[]
 }
 
@@ -41,7 +44,7 @@ export async function findServer(engine: ContainerEngine): Promise<EngineServer>
   )
 }
 
-/** Its builder is the classic one, which has neither mounts nor heredocs. */
+/** Describes Docker; its builder is the classic one, which supports neither mounts nor heredocs. */
 export function dockerServer(version: string): EngineServer {
   const closes = isAtLeast(version, closingDocker)
   const cannotClose = closes
@@ -75,7 +78,7 @@ export function podmanServer(version: string, buildah: string): EngineServer {
   }
 }
 
-/** A version that cannot be read counts as old. */
+/** A version that cannot be parsed counts as old. */
 function isAtLeast(version: string, wanted: string): boolean {
   const [, ...numbers] = /^v?(\d+)\.(\d+)(?:\.(\d+))?/.exec(version) ?? []
   if (numbers.length === 0) return false

@@ -4,8 +4,8 @@ import type { ComposeService } from '../../../formats/compose/service.ts'
 import { composeError } from '../../../formats/compose/words.ts'
 
 /**
- * Refuses what would lead a service out of a network without a way out. The host takes part in every bridge: it answers frames
- * that a program makes itself, and IPv6 in its own right.
+ * Refuses what would lead a service out of a network without a way out. The host takes part in every bridge: it answers
+ * raw frames that a program makes itself, and IPv6 as well.
  */
 export function checkClosed(file: ComposeFile, path: string): void {
   if (Object.keys(file.services).length === 1) return
@@ -20,7 +20,7 @@ export function checkClosed(file: ComposeFile, path: string): void {
   }
 }
 
-/** No IPv6, by which the host could be reached at the address of its bridge; no names but those of the services. */
+/** No IPv6, through which the host could be reached at its bridge address, and no names but those of the services. */
 export function closedSettings({ sysctls }: ComposeService['rest']): Record<string, unknown> {
   const off = existsSync('/proc/sys/net/ipv6')
     ? { 'net.ipv6.conf.all.disable_ipv6': '1', 'net.ipv6.conf.default.disable_ipv6': '1' }
@@ -28,7 +28,7 @@ export function closedSettings({ sysctls }: ComposeService['rest']): Record<stri
   return { sysctls: { ...settingsOf(sysctls), ...off }, dns: ['127.0.0.1'] }
 }
 
-/** As a map, or a list of `name=value`. */
+/** Reads sysctls given as a map or as a list of `name=value`. */
 function settingsOf(sysctls: unknown): Record<string, string> {
   if (sysctls === undefined || sysctls === null) return {}
   const pairs = Array.isArray(sysctls)

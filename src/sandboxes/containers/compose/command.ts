@@ -14,8 +14,8 @@ const pluginDirs = [
 const tailChars = 1500
 
 /**
- * The compose program of this machine, or null: Docker's plug-in, which works without the `docker` command, or the older
- * program of the same name. Both speak to any engine through its socket.
+ * The compose program of this machine, or null: Docker's plug-in, which works without the `docker` command, or the
+ * older standalone program. Both work with any engine through its socket.
  */
 export function findCompose(env: Env): string | null {
   const own = env.DOCKER_CONFIG ?? (env.HOME === undefined ? undefined : join(env.HOME, '.docker'))
@@ -28,19 +28,19 @@ export interface ComposeCall {
   readonly program: string
   readonly socketPath: string
   readonly project: string
-  /** The whole file, sent through a pipe: it may hold secrets. */
+  /** The whole file, sent through a pipe because it may hold secrets. */
   readonly file: object
   readonly args: readonly string[]
   readonly signal: AbortSignal | undefined
 }
 
-/** Runs one compose command to its end; what it says goes into the error when it fails. */
+/** Runs one compose command to its end; if it fails, its output goes into the error. */
 export async function runCompose({ program, socketPath, project, file, args, signal }: ComposeCall): Promise<void> {
   signal?.throwIfAborted()
   const child = await spawnProcess(program, ['-p', project, '-f', '-', ...args], {
-    // Where no .env lies.
+    // A directory without a .env file.
     cwd: '/proc',
-    // Nothing of the host's: a compose file may ask for any variable.
+    // Nothing of the host's environment: a compose file may ask for any variable.
     env: {
       PATH: process.env.PATH,
       HOME: '/nonexistent',
@@ -73,7 +73,7 @@ export async function runCompose({ program, socketPath, project, file, args, sig
   })
 }
 
-/** Everything was filled in already, so that a dollar is a dollar. */
+/** All variables are already filled in, so a dollar sign is just a dollar sign. */
 function escapeDollars(value: unknown): unknown {
   if (typeof value === 'string') return value.replaceAll('$', '$$$$')
   if (Array.isArray(value)) return value.map(escapeDollars)

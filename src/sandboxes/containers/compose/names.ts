@@ -9,14 +9,14 @@ const addressSchema = z.object({
   }),
 })
 const serviceLabel = 'com.docker.compose.service'
-/** At the end of each line of ours, so that the next time finds them. */
+/** Ends each of our lines, so that the next run finds them. */
 export const hostsMark = '# ot-agent'
 const rewrite = `t=$1; k=; while IFS= read -r l; do case $l in *'${hostsMark}') ;; *) k="$k$l
 ";; esac; done < /etc/hosts; printf '%s%s' "$k" "$t" > /etc/hosts`
 
 /**
- * Tells the services of a project each other's addresses, where the engine has no names of its own to offer. A container
- * without a shell stays without.
+ * Writes the addresses of a project's services to each other's /etc/hosts, for engines that resolve no names. A
+ * container without a shell is skipped.
  */
 export async function writeHosts(engine: ContainerEngine, project: string): Promise<void> {
   const filters = JSON.stringify({ label: [`com.docker.compose.project=${project}`] })

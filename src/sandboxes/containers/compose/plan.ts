@@ -12,7 +12,7 @@ import { checkClosed } from './closed.ts'
 import { ComposeProject } from './project.ts'
 import { findServiceImages, healthcheckOf } from './services.ts'
 
-/** What a compose file makes of the agent's container. */
+/** How a compose file shapes the agent's container. */
 export interface MainPlan {
   readonly project: ComposeProject
   readonly image: EngineImage

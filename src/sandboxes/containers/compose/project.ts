@@ -33,32 +33,35 @@ export interface ProjectOptions {
 
 const fileLimitBytes = 64 * 2 ** 20
 
-/** The containers of a task with a compose file: the compose command starts them, and everything else goes to the engine. */
+/**
+ * The containers of a task with a compose file: the compose command starts them, and everything else goes to the
+ * engine.
+ */
 export class ComposeProject {
   private isStarted = false
   private directories: ReadonlySet<string> = new Set()
 
   constructor(private readonly options: ProjectOptions) {}
 
-  /** The services beside the agent's. They run on while it is replaced. */
+  /** The services other than the agent's. They keep running while the agent's container is replaced. */
   get others(): readonly string[] {
     return Object.keys(this.options.file.services).filter((name) => name !== mainService)
   }
 
-  /** Files of the environment that the agent's container has as files of its own, by their paths in it. */
+  /** Files of the environment that the agent's container has as its own files, by their paths in it. */
   get mainFiles(): readonly string[] {
     return this.files().flatMap(({ service, source, target }) =>
       service === mainService && !this.directories.has(source) ? [target] : [],
     )
   }
 
-  /** Gives a container some of those files as they were at first. */
+  /** Restores some of those files in a container to their original content. */
   async fillMain(container: string, paths: readonly string[]): Promise<void> {
     for (const { service, source, target } of this.files())
       if (service === mainService && paths.includes(target)) await this.fill(container, source, target)
   }
 
-  /** Starts the agent's container as `main` says; the first time every other service too. */
+  /** Starts the agent's container as `main` says; the first time, also every other service. */
   async start(main: ContainerSpec): Promise<void> {
     if (this.isStarted) await this.run(main, ['up', '-d', '--no-deps', mainService])
     else await this.startAll(main)
@@ -83,14 +86,14 @@ export class ComposeProject {
     return this.options.network.mode !== 'public'
   }
 
-  /** Ours, since the compose command cannot make all that is needed of them. */
+  /** We make these, because the compose command cannot set everything they need. */
   private async makeNetworks({ labels }: ContainerSpec): Promise<void> {
     const { engine, server, id, file } = this.options
     for (const { fullName: name, isInternal } of networksOf(file, id))
       await makeNetwork(engine, server, { name, labels, closed: this.isClosed || isInternal })
   }
 
-  /** Removes whatever there is of it. */
+  /** Removes everything that exists of it. */
   async remove(): Promise<void> {
     await removeSandbox(this.options.engine, this.options.id)
   }
@@ -103,7 +106,7 @@ export class ComposeProject {
     await runCompose({ program, socketPath: engine.socketPath, project, file: rendered, args, signal: first })
   }
 
-  /** What services have of the environment's files; copies, since trials run side by side and agents write. */
+  /** Copies of the environment's files that services use, because trials run in parallel and agents write. */
   private files() {
     return Object.entries(this.options.file.services).flatMap(([service, { mounts }]) =>
       mounts.flatMap((mount) => (mount.kind === 'files' ? [{ ...mount, service }] : [])),

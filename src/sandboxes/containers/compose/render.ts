@@ -7,16 +7,16 @@ import { droppedCapabilities, noNewPrivileges } from '../rights.ts'
 import { closedSettings } from './closed.ts'
 
 export interface RenderOptions {
-  /** Its name, which the names of its networks begin with. */
+  /** Its name, which is the prefix of its networks' names. */
   readonly project: string
   readonly file: ComposeFile
   /** By service. */
   readonly images: ReadonlyMap<string, EngineImage>
   /** The main container, which gets the task's limits. */
   readonly main: ContainerSpec
-  /** Files of the environment that are directories, by their path. */
+  /** Files of the environment that are directories, by path. */
   readonly directories: ReadonlySet<string>
-  /** Whether nothing may be reached but the other services. */
+  /** Whether only the other services may be reached. */
   readonly closed: boolean
 }
 
@@ -24,7 +24,7 @@ interface Rendered extends Readonly<Record<string, unknown>> {
   readonly volumes?: readonly unknown[]
 }
 
-/** What the compose command is given: every container with our labels, and nothing left to be built or filled in. */
+/** The file for the compose command: every container has our labels, and nothing is left to build or fill in. */
 export function renderProject(options: RenderOptions): object {
   const { file, main, project } = options
   const { labels } = main
@@ -43,7 +43,7 @@ export function renderProject(options: RenderOptions): object {
   }
 }
 
-/** The networks that services of a file use. A service alone needs none between services. */
+/** The networks that services of a file use. A single service needs no network between services. */
 export function networksOf(file: ComposeFile, project: string): ProjectNetwork[] {
   if (isAlone(file)) return []
   const services = Object.values(file.services)
@@ -60,7 +60,7 @@ function isAlone({ services }: ComposeFile): boolean {
 
 export interface ProjectNetwork {
   readonly name: string
-  /** In the engine. */
+  /** The name in the engine. */
   readonly fullName: string
   readonly isInternal: boolean
 }
@@ -95,7 +95,7 @@ function renderService(name: string, service: ComposeService, options: RenderOpt
   }
 }
 
-/** What the file adds by name is not dropped. */
+/** Keeps the capabilities that the file adds by name. */
 function dropped({ cap_add: added }: ComposeService['rest']): string[] {
   return droppedCapabilities.filter((name) => !listOf(added).includes(name))
 }
@@ -104,7 +104,10 @@ function listOf(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : value === undefined || value === null ? [] : [String(value)]
 }
 
-/** A service's own limits as far as they are tighter than the sandbox's, which it gets otherwise; none of them can be lifted. */
+/**
+ * A service's own limits where they are tighter than the sandbox's; otherwise the sandbox's, none of which can be
+ * lifted.
+ */
 function limitsWithin(rest: ComposeService['rest'], { limits }: ContainerSpec): Record<string, unknown> {
   const tighter = (own: number | null, ours: number) => (own !== null && own > 0 && own < ours ? own : ours)
   const ourBytes = limits.memoryMb === undefined ? undefined : limits.memoryMb * 2 ** 20
@@ -117,7 +120,7 @@ function limitsWithin(rest: ComposeService['rest'], { limits }: ContainerSpec): 
   }
 }
 
-/** Other spellings of a limit on processors, which would contradict ours; undefined is written to no file. */
+/** Other forms of the processor limit, which would contradict ours; undefined is not written to the file. */
 const otherCpuKeys = { cpu_quota: undefined, cpu_period: undefined, cpu_count: undefined, cpu_percent: undefined }
 
 /** Bytes as compose files write them, for example 64M, 1gb or a number; null for anything else. */
@@ -127,14 +130,14 @@ function bytesOf(value: unknown): number | null {
   return Math.floor(Number(count) * 1024 ** ['', 'k', 'm', 'g', 't'].indexOf(unit.toLowerCase()))
 }
 
-/** The agent's container is as a sandbox of its own would be, with what the file adds. */
+/** The agent's container is set up like a single sandbox, plus what the file adds. */
 function renderMain(service: Rendered, main: ContainerSpec, alone: boolean): Rendered {
   const { cpus, memoryMb, pids } = main.limits
   const { restart: _, networks, links, network_mode: mode, ...rest } = service
   const { entrypoint, command } = mainCommand(main.program)
   return {
     ...rest,
-    // The owner of the lease runs the health check.
+    // The lease's owner runs the health check.
     healthcheck: { disable: true },
     container_name: main.name,
     image: main.image,
@@ -160,7 +163,7 @@ function renderMain(service: Rendered, main: ContainerSpec, alone: boolean): Ren
   }
 }
 
-/** The volumes that are there for as long as the sandbox is. */
+/** The volumes that exist as long as the sandbox does. */
 function volumeNames(file: ComposeFile, directories: ReadonlySet<string>): string[] {
   const anonymous = Object.entries(file.services).flatMap(([name, { mounts }]) =>
     mounts.flatMap((mount, index) => (mount.kind === 'anonymous' ? [anonymousName(name, index)] : [])),

@@ -12,13 +12,13 @@ import { exists } from '../../../lib/files.ts'
 import { shellQuote } from '../../../lib/shell.ts'
 import type { EngineImage, Images, ServiceImage } from '../images.ts'
 
-/** Volumes that stand for directories of logs which services share with the agent's. */
+/** Volumes for log directories that services share with the agent's container. */
 const logVolumes = { 'logs-agent': sandboxPaths.agentLogs, 'logs-artifacts': sandboxPaths.artifacts } as const
 const verifierVolume = 'logs-verifier'
-/** Where the agent's container has things of its own. */
+/** Paths that must belong to the agent's container alone. */
 const ownTargets: readonly string[] = [sandboxPaths.tests, sandboxPaths.verifierLogs]
 
-/** A task's compose file, filled in with the variables that Harbor gives; null for a task that has none. */
+/** A task's compose file with Harbor's variables filled in; null for a task without one. */
 export async function loadServices(environment: Environment): Promise<ComposeFile | null> {
   const { dir, dockerImage, cpus, memoryMb, env } = environment
   const variables = {
@@ -41,7 +41,7 @@ export async function loadServices(environment: Environment): Promise<ComposeFil
   return { ...file, services: { ...file.services, [mainService]: { ...main, mounts: mountsOfMain(file, main) } } }
 }
 
-/** Logs that another service writes are seen by the agent's too; what its tests write is private. */
+/** The agent's container sees logs that other services write; what its tests write is private. */
 function mountsOfMain(file: ComposeFile, main: ComposeService): ComposeMount[] {
   const mounts = main.mounts.filter(({ target }) => !ownTargets.includes(target))
   const shared = Object.entries(logVolumes).flatMap(([name, target]) =>
@@ -62,7 +62,7 @@ const healthSchema = z.object({
   retries: z.coerce.number().optional(),
 })
 
-/** The health check the file gives the agent's container, or else its image's. */
+/** The health check that the file sets for the agent's container, or else its image's. */
 export function healthcheckOf(main: ComposeService, image: EngineImage): Healthcheck | null {
   const said = healthSchema.safeParse(main.rest.healthcheck)
   if (!said.success) return image.healthcheck
@@ -81,7 +81,7 @@ export function healthcheckOf(main: ComposeService, image: EngineImage): Healthc
   }
 }
 
-/** The image of every service, each made if it is not there. */
+/** The image of every service, each made if missing. */
 export async function findServiceImages(
   images: Images,
   file: ComposeFile,
@@ -94,14 +94,16 @@ export async function findServiceImages(
   return found
 }
 
-/** Whether every service's image is there. */
+/** Whether every service's image exists. */
 export async function hasServiceImages(images: Images, file: ComposeFile, environment: Environment): Promise<boolean> {
   for (const [name, service] of Object.entries(file.services))
     if (!(await images.hasService(await imageOf(name, service, environment)))) return false
   return true
 }
 
-/** A service's own build or image; the agent's is otherwise what a task without a compose file would have. */
+/**
+ * A service's own build or image; for the agent's service the default is what a task without a compose file would use.
+ */
 async function imageOf(name: string, service: ComposeService, environment: Environment): Promise<ServiceImage> {
   const { dir, dockerImage } = environment
   if (service.build) return { kind: 'build', ...service.build }
