@@ -3,7 +3,7 @@ import { engineOptions, makeContainers } from './containers/provider.ts'
 import { dockerKind } from './containers/sockets.ts'
 import { withAllowlist } from './namespaces/allowlist.ts'
 
-/** Containers of a Docker engine, spoken to through its socket. */
+/** Containers of a Docker engine, used through its socket. */
 export default definePlugin({
   name: 'docker',
   summary: 'containers of a Docker engine on this machine',

@@ -3,7 +3,7 @@ import { engineOptions, makeContainers } from './containers/provider.ts'
 import { podmanKind } from './containers/sockets.ts'
 import { withAllowlist } from './namespaces/allowlist.ts'
 
-/** Containers of a Podman service, which speaks Docker's interface. */
+/** Containers of a Podman service, through Docker's interface. */
 export default definePlugin({
   name: 'podman',
   summary: 'containers of a Podman service on this machine, with or without root',

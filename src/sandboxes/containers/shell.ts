@@ -30,14 +30,14 @@ export async function openExec(
   return { id, stream }
 }
 
-/** How a command came to its end. */
+/** How a command ended. */
 export type ShellEnd =
   | { readonly kind: 'ended'; readonly exitCode: number; readonly reusable: boolean }
-  /** The shell itself is gone: killed by what it ran or by another, or with its container. */
+  /** The shell itself is gone: killed by what it ran or by another program, or with its container. */
   | { readonly kind: 'lost'; readonly started: boolean }
 
 export interface Sinks {
-  /** False asks to wait until `resume`. */
+  /** Returns false to pause until `resume`. */
   readonly stdout: (chunk: Buffer) => boolean
   readonly stderr: (chunk: Buffer) => boolean
 }
@@ -45,7 +45,10 @@ export interface Sinks {
 /** How long an idle shell may take to answer. */
 const answerSec = 0.5
 
-/** Output that is held until the shell says that it took its script. A shell of the agent's own may never say so, and print for ever. */
+/**
+ * How much output is held until the shell confirms its script. A shell of the agent's may never confirm, and print
+ * forever.
+ */
 const mostEarlyBytes = 64 * 2 ** 20
 
 /** A shell inside a container that waits for commands on one long-lived connection, or has just one to run. */
@@ -54,7 +57,7 @@ export class Shell {
   private lost = false
   private onLost: (() => void) | undefined
 
-  /** `lostMark`: what says on stdout that the shell is gone, where the connection outlives it. */
+  /** `lostMark`: the text on stdout that says the shell is gone, where the connection outlives it. */
   private constructor(
     private readonly stream: Duplex,
     lostMark: string | null = null,
@@ -75,7 +78,7 @@ export class Shell {
     stream.on('error', gone)
   }
 
-  /** A shell that reads commands. */
+  /** Opens a shell that reads commands. */
   static async open(engine: ContainerEngine, container: string, user: User): Promise<Shell> {
     const { stream } = await openExec(engine, container, { Cmd: ['/bin/sh'], User: String(user) })
     const shell = new Shell(stream)
@@ -83,14 +86,16 @@ export class Shell {
     return shell
   }
 
-  /** A shell with one command, whose stdin is the connection. */
+  /** Opens a shell for one command, whose stdin is the connection. */
   static async once(engine: ContainerEngine, container: string, script: string, user: User): Promise<Shell> {
     const Cmd = ['/bin/sh', '-c', `${prelude}${script}`]
     const { stream } = await openExec(engine, container, { Cmd, User: String(user) })
     return new Shell(stream)
   }
 
-  /** The shell on the streams of a container's process 1, which says so by `lostMark` when that shell is gone. */
+  /**
+   * Attaches to the shell on the streams of a container's process 1, which prints `lostMark` when that shell is gone.
+   */
   static async attach(engine: ContainerEngine, container: string, lostMark: string): Promise<Shell> {
     const how = 'stream=1&stdin=1&stdout=1&stderr=1'
     const stream = await engine.hijack(`${url`/containers/${container}/attach`}?${how}`)
@@ -103,7 +108,7 @@ export class Shell {
     return !this.lost
   }
 
-  /** Sends a script that begins and ends by printing `mark`, and waits for that. One at a time. */
+  /** Sends a script that begins and ends by printing `mark`, and waits for its end. One at a time. */
   run(script: string | null, mark: string, sinks: Sinks): Promise<ShellEnd> {
     const bytes = Buffer.from(mark)
     const readers = {
@@ -117,13 +122,13 @@ export class Shell {
       const finish = (end: ShellEnd) => {
         this.onChunk = undefined
         this.onLost = undefined
-        // The last sink may have asked to wait, and nothing would wake the next command's.
+        // The last sink may have paused the stream, and nothing would resume it for the next command.
         this.stream.resume()
         if (end.kind === 'lost') for (const reader of Object.values(readers)) reader.end()
         resolve(end)
       }
       this.onChunk = (channel, chunk) => {
-        // The first thing on stderr is the mark that says that the shell took the script. What comes before it is no command's.
+        // stderr starts with the mark that confirms the script. Anything before it belongs to no command.
         const skipped = channel === 'stderr' ? Math.min(toSkip, chunk.length) : 0
         toSkip -= skipped
         if (channel === 'stdout' && toSkip > 0) {
@@ -144,7 +149,7 @@ export class Shell {
     })
   }
 
-  /** Whether it still does what it is told; false where it takes too long to say so. */
+  /** Whether the shell still responds in time. */
   async answers(): Promise<boolean> {
     const mark = randomBytes(12).toString('hex')
     const answer = this.run(renderPing(mark), mark, { stdout: () => true, stderr: () => true })

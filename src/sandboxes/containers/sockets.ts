@@ -5,23 +5,31 @@ import { codeOf } from '../../lib/files.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** A kind of engine: how it is called and where its socket usually is. */
+/** A kind of engine: its name and the usual places of its socket. */
 export interface EngineKind {
   readonly name: 'docker' | 'podman'
   /** Variables that name a socket as `unix:///path`. */
   readonly variables: readonly string[]
   readonly places: (env: Env) => readonly string[]
-  /** Whether GPUs are asked for as devices of the container device interface. */
+  /** Whether GPUs are requested as devices of the container device interface. */
   readonly gpuDevices: boolean
-  /** A profile of system calls that lets programs make namespaces, to be tightened; null where the engine's own does not. */
+  /**
+   * A profile of system calls that lets programs make namespaces, to be tightened; null if the engine's own does not.
+   */
   readonly looseProfile: string | null
-  /** Whether a container that was made without a network can get one while it runs, and the other way round. */
+  /** Whether a container made without a network can get one while it runs, and vice versa. */
   readonly networkPerPhase: boolean
-  /** Whether containers of one network always find each other by name. */
+  /** Whether containers on one network always find each other by name. */
   readonly resolvesNames: boolean
-  /** Whether its list of changes has every file that its image of a container has. Docker's goes by size and time of a file. */
+  /**
+   * Whether its list of changes has every file that its image of a container has. Docker's list goes by a file's size
+   * and time.
+   */
   readonly listsEveryChange: boolean
-  /** Whether it says at once that a container ended by itself. Podman looks a few times a second, and trips over ends that it did not ask for. */
+  /**
+   * Whether it reports at once that a container ended by itself. Podman checks a few times a second, and has trouble
+   * with ends that it did not request.
+   */
   readonly noticesEnds: boolean
   readonly startHint: string
   readonly permissionHint: string
@@ -65,7 +73,7 @@ export const podmanKind: EngineKind = {
   permissionHint: 'use your own service (systemctl --user start podman.socket), or run as root',
 }
 
-/** The engine's socket: the one asked for, the one a variable names, or the first that is there. */
+/** The engine's socket: the requested one, the one a variable names, or the first that exists. */
 export async function findSocket(kind: EngineKind, asked: string | undefined, env: Env): Promise<string> {
   const named = asked ?? kind.variables.map((name) => env[name]).find((value) => value !== undefined && value !== '')
   if (named !== undefined && /^[a-z]+:\/\//.test(named) && !named.startsWith('unix://'))

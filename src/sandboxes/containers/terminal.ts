@@ -11,10 +11,10 @@ import { commandVariable } from './script.ts'
 import { openExec } from './shell.ts'
 
 const statusSchema = z.object({ Running: z.boolean(), ExitCode: z.number().nullish() })
-/** Sets the size itself, since the engine can only do so after the start, and says when it is there to be typed to. */
+/** Sets the size itself, because the engine can only do so after the start, and reports when it is ready for input. */
 const start = '/bin/stty rows "$1" cols "$2" 2>/dev/null; printf %s "$4"; cd -- "$3" || exit 126; shift 4; exec "$@"'
 const lookAgainMs = 1000
-/** How long after the end of a connection the engine may take to note why. */
+/** How long after the end of a connection the engine may take to record the reason. */
 const patienceMs = 5000
 
 interface TerminalPlace {
@@ -24,7 +24,7 @@ interface TerminalPlace {
   readonly cwd: string
 }
 
-/** Opens a terminal inside: one connection that carries its bytes both ways for as long as it lives. */
+/** Opens a terminal inside: one connection carries its bytes in both directions for as long as it lives. */
 export async function openTerminal(place: TerminalPlace, options: TerminalOptions): Promise<Terminal> {
   const { engine, commands } = place
   const user = options.user ?? place.user
@@ -71,12 +71,12 @@ function startProgram(place: TerminalPlace, options: TerminalOptions, mark: stri
 }
 
 /**
- * What is typed. Some engines lose what comes before there is a program to read it, and what is typed after a resize must find
+ * Queues input. Some engines lose input that arrives before a program can read it, and input after a resize must find
  * the new size: until then it waits.
  */
 class Typed {
   private waiting: (string | Uint8Array)[] = []
-  /** Reasons to wait; the start of the program is one. */
+  /** Reasons to wait; the program's start is one. */
   private holds = 1
 
   constructor(private readonly stream: Duplex) {}
@@ -97,7 +97,7 @@ class Typed {
   }
 }
 
-/** What the program says, without the word that it is ready; buffered until there is a listener. */
+/** The program's output without the ready marker; buffered until there is a listener. */
 class Said {
   private readonly decoder = new StringDecoder('utf8')
   private readonly listeners = new Set<(text: string) => void>()
@@ -124,7 +124,7 @@ class Said {
     return () => this.listeners.delete(listener)
   }
 
-  /** Null while the word has not come. */
+  /** Null until the marker has arrived. */
   private withoutReady(text: string): string | null {
     if (this.starting === null) return text
     this.starting += text
@@ -137,7 +137,7 @@ class Said {
   }
 }
 
-/** A terminal that ended meanwhile has no size; one that is not quite there yet soon has. */
+/** Ignores a terminal that has ended, and retries for one that has not quite started. */
 async function setSize(engine: ContainerEngine, id: string, cols: number, rows: number): Promise<void> {
   for (let attempt = 1; attempt <= 5; attempt++) {
     const call = { method: 'POST', path: url`/exec/${id}/resize`, query: { h: rows, w: cols } } as const
@@ -150,7 +150,7 @@ async function setSize(engine: ContainerEngine, id: string, cols: number, rows: 
   }
 }
 
-/** The exit code, once the program is gone: the end of the connection says so, or the engine when it is asked. */
+/** The exit code once the program is gone, as told by the end of the connection or by asking the engine. */
 async function waitForEnd(engine: ContainerEngine, id: string, stream: NodeJS.ReadableStream): Promise<number> {
   let ended = false
   const closed = new Promise<void>((resolve) => {
@@ -171,7 +171,7 @@ async function waitForEnd(engine: ContainerEngine, id: string, stream: NodeJS.Re
     if (ended) {
       waitedMs += pauseMs
       if (waitedMs > patienceMs) return 137
-      // The connection ends a moment before the engine has noted the exit.
+      // The connection ends a moment before the engine has recorded the exit.
       await sleep(pauseMs)
       pauseMs = Math.min(500, pauseMs * 2)
     }

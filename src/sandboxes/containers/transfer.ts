@@ -13,7 +13,7 @@ import type { Commands } from './commands.ts'
 import { type Archive, type ContainerEngine, url } from './container-engine.ts'
 import { ownPath, printfFormat } from './script.ts'
 
-/** How commands of ours run: as root, who trusts no directory that a program inside may have added to PATH. */
+/** How our own commands run: as root, without trusting any directory that a program inside may have added to PATH. */
 export const asRoot = { user: '0', cwd: '/', env: { PATH: ownPath } } as const
 
 /** A container whose files are read and written. */
@@ -22,7 +22,10 @@ export interface Place {
   readonly container: string
 }
 
-/** File systems of every container that are not on disk: an engine's archives show what lies below them, which is nothing. */
+/**
+ * File systems of every container that are not on disk: an engine's archives show only what lies below them, which is
+ * nothing.
+ */
 const inMemory = ['/dev', '/proc', '/sys']
 
 /** The bytes of a file inside. The engine reads it: no program inside takes part. */
@@ -32,7 +35,7 @@ export async function readFile(place: Place, path: string): Promise<Uint8Array> 
     try {
       return await readOnce(place, path, fail)
     } catch (error) {
-      // Podman unmounts a container that has just ended, also while it is read.
+      // Podman unmounts a container that has just ended, even while it is being read.
       if (!(error instanceof ArchiveError)) throw error
       if (tries === 5) throw fail(error.message)
       await sleep(200)
@@ -63,7 +66,7 @@ async function readOnce(place: Place, path: string, fail: (why: string) => Error
   throw fail('a link that leads to no file')
 }
 
-/** Writes a file inside, whole. */
+/** Writes a whole file inside. */
 export async function writeFile(
   commands: Commands,
   path: string,
@@ -75,13 +78,13 @@ export async function writeFile(
   if (result.exitCode !== 0) throw transferFailure(`cannot write ${path}: ${result.stderr.trim()}`)
 }
 
-/** What a script can carry: an argument of a program holds 128 KiB, and a byte takes up to four letters. */
+/** The most a script can carry: a program argument holds 128 KiB, and a byte takes up to four characters. */
 const fewBytes = 24 * 1024
 const fewEntries = 64
 
 /**
- * The script that makes a small tree right under the root, where only root can put anything; null for any other. It fails
- * where something of it is there already, and writes through no link.
+ * The script that makes a small tree directly under the root, where only root can put anything; null for any other
+ * tree. It fails if any of it already exists, and writes through no link.
  */
 async function renderFew(source: string, target: string): Promise<string | null> {
   if (!/^\/[^/]+$/.test(target)) return null
@@ -102,13 +105,19 @@ async function renderFew(source: string, target: string): Promise<string | null>
   return lines.join(' && ')
 }
 
-/** Copies a small tree by one command, which takes milliseconds; an engine starts a process for each archive. False where that fails. */
+/**
+ * Copies a small tree with one command, which takes milliseconds; an engine starts a process for each archive. False if
+ * that fails.
+ */
 async function uploadFew(commands: Commands, source: string, target: string): Promise<boolean> {
   const script = await renderFew(source, target)
   return script !== null && (await commands.exec(['/bin/sh', '-c', script], asRoot)).exitCode === 0
 }
 
-/** Copies a host directory's contents into a directory inside, as root's files. The engine unpacks what is not small or not new. */
+/**
+ * Copies a host directory's contents into a directory inside, owned by root. The engine unpacks anything that is not
+ * small or not new.
+ */
 export async function uploadDir(
   engine: ContainerEngine,
   commands: Commands,
@@ -123,7 +132,7 @@ export async function uploadDir(
   }
   try {
     if (await uploadFew(commands, source, path)) return
-    // A directory that is there needs no program inside.
+    // If the directory exists, no program inside is needed.
     if (await put()) return
     const made = await commands.exec(['mkdir', '-p', '--', target], asRoot)
     if (made.exitCode !== 0 || !(await put())) throw new Error(made.stderr.trim() || 'there is no such directory')
@@ -133,7 +142,7 @@ export async function uploadDir(
   }
 }
 
-/** Copies a directory's contents to the host. The engine reads them, and what it sends is checked as an untrusted archive is. */
+/** Copies a directory's contents to the host. The engine reads them, and its archive is checked as untrusted. */
 export async function downloadDir(
   place: Place,
   source: string,
@@ -142,7 +151,7 @@ export async function downloadDir(
 ): Promise<void> {
   const fail = (why: string) => transferFailure(`cannot copy ${source}: ${why}`)
   refuseInMemory(source, fail)
-  // With the dot, both engines follow a link that stands for the directory, and never out of the container.
+  // With the dot, both engines follow a link in place of the directory, but never out of the container.
   const archive = await openArchive(place, `${source}/.`, fail)
   try {
     if (!archive.isDir) throw fail('not a directory')
@@ -171,7 +180,7 @@ function refuseInMemory(path: string, fail: (why: string) => Error): void {
     throw fail(`what is below ${at} is kept in memory, and container engines copy files of disks only`)
 }
 
-/** Leaves out what one of the patterns names, with everything below it. */
+/** Leaves out whatever a pattern names, with everything below it. */
 async function* withoutExcluded(
   entries: AsyncIterable<TarEntry>,
   patterns: readonly string[],
@@ -189,7 +198,7 @@ async function* withoutExcluded(
 
 type Glob = readonly ('*' | ((letter: string) => boolean))[]
 
-/** A pattern for one name: `*`, `?`, `[abc]`, `[!a-z]`, and letters that stand for themselves. */
+/** Parses a pattern for one name: `*`, `?`, `[abc]`, `[!a-z]`, and literal characters. */
 function readGlob(pattern: string): Glob {
   const tokens = pattern.match(/\[[!^]?\]?[^\]]*\]|\\?[\s\S]/g) ?? []
   return tokens.map((token) => {
@@ -202,7 +211,7 @@ function readGlob(pattern: string): Glob {
   })
 }
 
-/** In steps that no pattern can make many of. */
+/** The number of steps stays small for any pattern. */
 function matchesGlob(glob: Glob, name: string | null): boolean {
   if (name === null) return false
   let [at, star, retry] = [0, -1, 0]

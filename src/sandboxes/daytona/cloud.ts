@@ -13,7 +13,7 @@ import { describeImage, findSource } from './snapshot-source.ts'
 import { Snapshots } from './snapshots.ts'
 
 export interface DaytonaOptions {
-  /** For tasks that name no image; the account's own default where it is left out. */
+  /** For tasks that name no image; absent: the account's own default. */
   readonly snapshot?: string | undefined
   readonly whenFull: 'fail' | 'evict'
   readonly startSec: number
@@ -23,11 +23,11 @@ export interface DaytonaOptions {
 }
 
 const defaultApiUrl = 'https://app.daytona.io/api'
-/** How long a stopped sandbox is kept: long enough for a restart, never for a dead owner. */
+/** How long a stopped sandbox is kept: long enough for a restart, but not for a dead owner. */
 const keptStoppedMin = 5
 const requestTimeoutMs = 60_000
 
-/** Opens an account by the variables that the provider itself documents. */
+/** Opens an account using the variables that the provider itself documents. */
 export async function openDaytona(options: DaytonaOptions, context: PluginContext): Promise<Cloud> {
   const apiKey = secretOf('daytona', 'DAYTONA_API_KEY', context)
   const sdk = await loadPackage('daytona', '@daytonaio/sdk', '0.218.0', () => import('@daytonaio/sdk'))
@@ -37,7 +37,7 @@ export async function openDaytona(options: DaytonaOptions, context: PluginContex
     apiUrl: context.env.DAYTONA_API_URL || defaultApiUrl,
     ...(target && { target }),
     requestTimeoutMs,
-    // The alternative is a socket that stays open, and with it this process.
+    // The alternative is a socket that stays open and keeps this process alive.
     useDeprecatedPolling: true,
     otelEnabled: false,
   })
@@ -45,10 +45,10 @@ export async function openDaytona(options: DaytonaOptions, context: PluginContex
 }
 
 class DaytonaCloud implements Cloud {
-  /** Leases that were asked for once already: their sandbox may be there though no answer came. */
+  /** Leases requested before: their sandbox may exist although no answer came. */
   private readonly asked = new Set<string>()
 
-  /** Snapshots of images that start a program of their own, or may. */
+  /** Snapshots of images that start, or may start, a program of their own. */
   private readonly loud = new Set<string>()
 
   constructor(
@@ -90,7 +90,7 @@ class DaytonaCloud implements Cloud {
     })
   }
 
-  /** Takes the sandbox that was asked for before without an answer, or asks for one. */
+  /** Takes the sandbox that was requested before without an answer, or requests one. */
   private async start(name: string, wish: () => CreateSandboxFromSnapshotParams): Promise<Sandbox> {
     const { startSec } = this.options
     const known = this.asked.has(name) ? await this.find(name) : null
@@ -101,7 +101,7 @@ class DaytonaCloud implements Cloud {
       return sandbox
     } catch (error) {
       if (statusOf(error) !== undefined || isNetwork(error)) throw error
-      // One that did not start is still there, and still paid for.
+      // A sandbox that failed to start still exists, and still costs money.
       await this.destroy(name).catch(() => {})
       throw new BoundaryError('sandbox', `Daytona: ${messageOf(error)}`, { code: 'SandboxStartError', cause: error })
     }
@@ -138,7 +138,7 @@ class DaytonaCloud implements Cloud {
     return {
       name,
       user: 'root',
-      // A copy: the package writes into what it is given.
+      // A copy, because the package writes into its argument.
       labels: { ...labels },
       ...(image.name !== '' && { snapshot: image.name }),
       autoStopInterval: idleMin,

@@ -4,20 +4,23 @@ import { shellQuote } from '../../lib/shell.ts'
 import { cloudFailure } from '../cloud/failures.ts'
 import type { ScriptOptions, ScriptResult } from '../cloud/machine.ts'
 
-/** Runs a script in one request and gives what it prints, stdout and stderr together. */
+/** Runs a script in one request and returns its output, stdout and stderr together. */
 export type Call = (script: string, timeoutSec: number, env: Readonly<Record<string, string>>) => Promise<string>
 
-/** How long one request waits for a script before another takes over: nothing on the way may take the connection for dead. */
+/**
+ * How long one request waits for a script before another takes over: nothing on the way may consider the connection
+ * dead.
+ */
 const waitSec = 20
-/** Where scripts leave their records; apart from other files of ours, because it is there before they are. */
+/** Where scripts leave their records; separate from our other files, because it exists before they do. */
 const home = '/var/tmp/ot-agent-calls'
 
 /**
- * Runs scripts to their end by requests that are short and may be lost and sent again. A script is detached from the request
+ * Runs scripts to their end by short requests that may be lost and sent again. A script is detached from the request
  * that starts it and leaves a record under an id: starting it twice only waits for it.
  */
 export class Detached {
-  /** Records that were read; the next request removes them. */
+  /** Records that have been read; the next request removes them. */
   private read: string[] = []
 
   constructor(private readonly call: Call) {}
@@ -33,7 +36,7 @@ export class Detached {
     for (let garbled = 0; garbled < 8; ) {
       const report = parseReport(text)
       if (report === 'lost') break
-      // Its own commands may have killed the shell that was to report; asking again tells.
+      // The script's commands may have killed the shell that was to report; asking again will tell.
       if (report === null) await sleep(50 * 2 ** garbled++)
       else if (report !== 'running') {
         this.read.push(id)
@@ -45,7 +48,9 @@ export class Detached {
   }
 }
 
-/** Values of variables travel beside the script, under names of ours, so that no argument list shows them. */
+/**
+ * Values of variables are sent separately from the script, under names of ours, so that no argument list shows them.
+ */
 function renderStart(id: string, script: string, cwd: string | null, names: readonly string[]): string {
   const variables = names.map((name, i) => `export ${name}="$OT_V${i}"; unset OT_V${i}; `).join('')
   const enter = cwd === null ? '' : `cd ${shellQuote(cwd)} || exit 126; `
@@ -64,13 +69,17 @@ function renderStart(id: string, script: string, cwd: string | null, names: read
     `mkdir -p -m 700 ${home}`,
     'if mkdir $d 2> /dev/null; then',
     'mkfifo $d/done',
-    // What a shell starts in the background ignores interrupts, and so would all it starts; `setsid -f` does not.
+    // A process that a shell starts in the background ignores interrupts, and so would its children; `setsid -f` avoids
+    // that.
     `if setsid --help 2>&1 | grep -q -e --fork; then setsid -f ${detached}; else setsid ${detached} & fi`,
     'fi',
   ].join('\n')
 }
 
-/** Waits for the line that says the end; a timer writes one too. Each reader looks at the record first, so none waits in vain. */
+/**
+ * Waits for the line that marks the end; a timer writes one too. Each reader checks the record first, so none waits in
+ * vain.
+ */
 function renderWait(id: string): string {
   return `cd ${home}/${id} 2> /dev/null || { echo lost; exit 0; }
 exec 8<>done
@@ -93,7 +102,7 @@ echo --
 echo .`
 }
 
-/** Reads what a wait printed; null when it is no whole report. */
+/** Parses the output of a wait; null when the report is incomplete. */
 function parseReport(text: string): ScriptResult | 'lost' | 'running' | null {
   const lines = text.split('\n').map((line) => line.trim())
   const [first = ''] = lines

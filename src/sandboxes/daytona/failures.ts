@@ -2,14 +2,14 @@ import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { cloudFailure } from '../cloud/failures.ts'
 
-/** What the provider's package throws, as far as we look at it. */
+/** The fields of the provider package's errors that we use. */
 interface Refusal {
   readonly status: number | undefined
   readonly message: string
   readonly retryAfterSec: number | null
 }
 
-/** Says what a failure of the provider's package means for us. */
+/** Translates an error of the provider's package into one of ours. */
 export function translate(error: unknown, doing: string): Error {
   if (error instanceof BoundaryError || error instanceof UserError) return error
   const { status, message } = refusalOf(error)
@@ -27,7 +27,7 @@ export function translate(error: unknown, doing: string): Error {
   return new BoundaryError('sandbox', text, { retryable: false, cause: error })
 }
 
-/** A quota has no class and no status of its own, only its words. */
+/** A quota error has no class or status of its own; only its message tells. */
 export function isQuota(error: unknown): boolean {
   const { status, message } = refusalOf(error)
   return [400, 402, 403, 429].includes(status ?? 0) && /(limit|quota) (exceeded|reached)|maximum allowed/i.test(message)
@@ -44,7 +44,7 @@ function refusalOf(error: unknown): Refusal {
   return { status, message: messageOf(error).slice(0, 500), retryAfterSec: retryAfterOf(headers) }
 }
 
-/** The provider has one header per kind of request besides the usual one. */
+/** The provider has a separate header per kind of request besides the usual one. */
 function retryAfterOf(headers: object | null): number | null {
   for (const [name, value] of Object.entries(headers ?? {})) {
     const seconds = name.toLowerCase().startsWith('retry-after') ? Number(value) : Number.NaN
@@ -57,7 +57,7 @@ export interface Patience {
   /** For a message. */
   readonly doing: string
   readonly signal?: AbortSignal
-  /** Tried again besides what always is: the provider is changing the sandbox's state at this moment. */
+  /** Also retries conflicts, when the provider is just changing the sandbox's state. */
   readonly conflicts?: boolean
   readonly tries?: number
 }
@@ -67,7 +67,9 @@ const longestPauseMs = 15_000
 const longestAskedMs = 60_000
 const usualTries = 8
 
-/** Repeats a request that may be repeated while the provider is busy, in trouble or not to be reached, as long as it asks for. */
+/**
+ * Repeats a repeatable request while the provider is busy, in trouble or unreachable, waiting as long as it asks for.
+ */
 export async function patiently<T>(
   work: () => Promise<T>,
   { doing, signal, conflicts, tries = usualTries }: Patience,
@@ -91,7 +93,10 @@ function passes(error: unknown, conflicts: boolean): boolean {
   return status === undefined ? isNetwork(error) : status === 429 || status >= 500 || (status === 409 && conflicts)
 }
 
-/** No answer at all. Anything else without a status is the package's own complaint, and would come again. */
+/**
+ * True when there was no answer at all. Any other error without a status comes from the package itself, and would come
+ * again.
+ */
 export function isNetwork(error: unknown): boolean {
   return error instanceof Error && /^DaytonaConnection/.test(error.name)
 }

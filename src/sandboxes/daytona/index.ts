@@ -3,10 +3,10 @@ import { definePlugin } from '../../core/plugin.ts'
 import { makeCloudProvider } from '../cloud/provider.ts'
 import { openDaytona } from './cloud.ts'
 
-/** How often we say that we still live, within the shortest time that a sandbox may be idle. */
+/** How often we report that we are alive, within the shortest time that a sandbox may be idle. */
 const extendEverySec = 40
 
-/** Sandboxes at Daytona, by its own package, which is installed only by those who use it. */
+/** Sandboxes at Daytona, through its own package, which only its users install. */
 export default definePlugin({
   name: 'daytona',
   summary: 'sandboxes in the Daytona cloud; needs @daytonaio/sdk and DAYTONA_API_KEY',

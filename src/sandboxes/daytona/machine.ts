@@ -18,14 +18,17 @@ import { patiently, statusOf } from './failures.ts'
 import { networkSettings } from './network.ts'
 import { openPty } from './pty.ts'
 
-/** A longer script goes as a file: an argument list takes no more. */
+/** Longer scripts are sent as a file: an argument list has no room for them. */
 const scriptLimitBytes = 96 * 1024
 const restartSec = 120
 
 export interface MachineOptions {
-  /** False for who would rather not wait for a restart. */
+  /** False for users who would rather not wait for restarts. */
   readonly restarts: boolean
-  /** The image may have a program of its own, which the provider starts again with the sandbox and which the agent may have changed. */
+  /**
+   * True when the image may have a program of its own, which the provider starts again with the sandbox and which the
+   * agent may have changed.
+   */
   readonly startsPrograms: boolean
 }
 
@@ -47,7 +50,7 @@ export class DaytonaMachine implements CloudMachine {
     return this.detached.run(script, options)
   }
 
-  /** A terminal is the provider's only two-way stream; without its manners it carries every line as it is. */
+  /** A terminal is the provider's only two-way stream; in raw mode it passes every line unchanged. */
   async stream(script: string, onLine: (line: string) => void): Promise<RemoteProcess> {
     const lines = new LineReader(onLine)
     const pty = await this.openPty(`stty raw -echo\n${script}`, {
@@ -100,7 +103,7 @@ export class DaytonaMachine implements CloudMachine {
     await this.sandbox.refreshActivity()
   }
 
-  /** Nothing of the agent survives a stop, not even what it may have done to the provider's own program inside. */
+  /** Nothing of the agent survives a stop, not even changes to the provider's own program inside. */
   async restart(): Promise<boolean> {
     if (!this.options.restarts) return false
     const doing = 'cannot restart the sandbox'
@@ -147,7 +150,7 @@ export class DaytonaMachine implements CloudMachine {
     return (await this.patiently(work, 'cannot run a command')).result
   }
 
-  /** Requests to the inside fail in many ways when there is no inside any more; then it makes no sense to repeat them. */
+  /** Requests to a sandbox fail in many ways once it no longer exists; repeating them is then pointless. */
   private async patiently<T>(work: () => Promise<T>, doing: string): Promise<T> {
     let failed = 0
     return patiently(
@@ -166,7 +169,7 @@ export class DaytonaMachine implements CloudMachine {
   }
 }
 
-/** Deletes a sandbox; one that is gone is fine, one whose state is just changing is asked again. */
+/** Deletes a sandbox; one that is already gone is fine, and one whose state is changing is retried. */
 export async function removeSandbox(remove: () => Promise<void>): Promise<void> {
   await patiently(
     () =>

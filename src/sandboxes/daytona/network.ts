@@ -1,7 +1,7 @@
 import type { Network } from '../../core/task.ts'
 import { asRange, isAddress } from '../common/addresses.ts'
 
-/** A network in Daytona's words: addresses and names are allowed in separate lists. */
+/** A network in Daytona's terms: addresses and names are allowed in separate lists. */
 export interface NetworkSettings {
   networkBlockAll: boolean
   networkAllowList?: string

@@ -8,7 +8,7 @@ import { patiently } from './failures.ts'
 type Process = Sandbox['process']
 type Handle = Awaited<ReturnType<Process['createPty']>>
 
-/** What the inside needs of us to start a program on a terminal. */
+/** What is needed to start a program on a terminal. */
 export interface PtyMachine {
   readonly process: Process
   put(path: string, data: Uint8Array): Promise<void>
@@ -16,8 +16,8 @@ export interface PtyMachine {
 }
 
 /**
- * Starts a script on a new pseudo-terminal. The provider's terminals start with a shell, which greets and echoes: it is told
- * to become our script, whose first word is one that cannot have been echoed, and what came before it is thrown away.
+ * Starts a script on a new pseudo-terminal. The provider's terminals start with a shell, which greets and echoes: the
+ * shell is replaced by our script, whose first output cannot be an echo, and everything before it is discarded.
  */
 export async function openPty(machine: PtyMachine, script: string, options: PtyOptions): Promise<RemotePty> {
   const ready = randomBytes(12).toString('hex')
@@ -31,7 +31,7 @@ export async function openPty(machine: PtyMachine, script: string, options: PtyO
   return connection
 }
 
-/** Passes on what comes after a word. */
+/** Passes on everything after a given word. */
 function after(word: string, onData: (data: Uint8Array) => void): (data: Uint8Array) => void {
   let before: Buffer | null = Buffer.alloc(0)
   return (data) => {
@@ -47,11 +47,11 @@ function after(word: string, onData: (data: Uint8Array) => void): (data: Uint8Ar
 
 const reconnectTries = 4
 
-/** A terminal whose connection is taken up again when it breaks. */
+/** A terminal whose connection is re-established when it breaks. */
 class Connection implements RemotePty {
   readonly exited: Promise<number>
   private killed = false
-  /** The connection in use, or the one that is being made. */
+  /** The connection in use, or the one being made. */
   private handle: Promise<Handle>
 
   private constructor(

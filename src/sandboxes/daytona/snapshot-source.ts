@@ -12,7 +12,7 @@ import { findNeededImage, type NeededImage } from '../../formats/harbor-task/nee
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { type CloudImage, plainImage } from '../cloud/image.ts'
 
-/** Whole processors and gigabytes, which is how Daytona sells them; a snapshot has them built in. */
+/** Whole processors and gigabytes, as Daytona sells them; they are fixed in a snapshot. */
 export interface Size {
   readonly cpu?: number
   readonly memory?: number
@@ -34,7 +34,7 @@ export function sizeOf({ cpus, memoryMb, storageMb, gpus, gpuTypes }: Environmen
 /** Names of snapshots that are ours. */
 export const snapshotPrefix = 'ot-agent-'
 
-/** What an environment starts from; environments that need the same, and the same size, share a name. */
+/** What an environment starts from; environments with the same needs and size share a name. */
 export async function findSource(environment: Environment): Promise<{ needed: NeededImage; name: string | null }> {
   const needed = await findNeededImage(environment)
   if (needed.kind === 'none') return { needed, name: null }
@@ -67,7 +67,7 @@ export async function describeImage(environment: Environment, needed: NeededImag
   return { image, hasEntrypoint: entrypoint !== null }
 }
 
-/** The builder may understand more than we do; then its word counts, not ours. */
+/** The builder may understand more than we do; then its result counts, not ours. */
 function configOf(text: string) {
   try {
     return planDockerfile(parseDockerfile(text, 'environment/Dockerfile'), 'linux/amd64').stages.at(-1)?.config
@@ -78,8 +78,9 @@ function configOf(text: string) {
 }
 
 /**
- * Gives a build's source to `use`. The package itself would look for what COPY names anywhere on this machine, and send that
- * without regard to .dockerignore; so it gets the text as it is, and the whole context as Docker would see it, in one archive.
+ * Passes a build's source to `use`. The package itself would look for the sources of COPY anywhere on this machine, and
+ * send them regardless of .dockerignore; so it gets the text unchanged, and the whole context as Docker would see it,
+ * in one archive.
  */
 export async function withBuildSource<T>(
   images: typeof Image,
@@ -101,7 +102,7 @@ export async function withBuildSource<T>(
   }
 }
 
-/** Copies what a build may see; false when that is nothing but the Dockerfile. */
+/** Copies what a build may see; false when that is only the Dockerfile. */
 async function stageContext(source: string, target: string): Promise<boolean> {
   const [all] = await atTask(async () => (await BuildContext.open(source)).select('.'))
   const entries = (all?.entries ?? []).filter(({ path }) => path !== 'Dockerfile' && path !== '.dockerignore')

@@ -18,15 +18,18 @@ export interface SnapshotWish {
 export interface SnapshotsOptions {
   readonly client: Daytona
   readonly images: typeof Image
-  /** What happens when the account has as many snapshots as it may have: our oldest unused one goes, or the user decides. */
+  /**
+   * What to do when the account has reached its limit of snapshots: remove our oldest unused one, or fail and let the
+   * user decide.
+   */
   readonly whenFull: 'fail' | 'evict'
 }
 
 const pollMs = 1000
 
-/** The account's snapshots, as far as they are ours: looked for before one is made. */
+/** Our snapshots in the account: each is looked up before it is built. */
 export class Snapshots {
-  /** Names that this process has used: never the ones to go. */
+  /** Names that this process has used: these are never removed. */
   private readonly used = new Set<string>()
 
   constructor(private readonly options: SnapshotsOptions) {}
@@ -35,7 +38,7 @@ export class Snapshots {
     return (await this.find(name))?.state === 'active'
   }
 
-  /** Finds the snapshot, waits for the process that builds it, or builds it. */
+  /** Finds the snapshot, waits for another process that is building it, or builds it. */
   async make(wish: SnapshotWish, options: Required<PrepareOptions>): Promise<void> {
     const { name, environment } = wish
     this.used.add(name)
@@ -44,7 +47,7 @@ export class Snapshots {
       this.untilReady(wish, { ...options, signal }),
     )
     if (made !== expired) return
-    // What is half-built stays: it is named after its content, so the next request waits for it or finds it.
+    // A half-built snapshot stays: it is named after its content, so the next request waits for it or finds it.
     const message = `building the sandbox took longer than ${environment.buildTimeoutSec} s`
     throw new BoundaryError('sandbox', message, { code: 'EnvironmentBuildTimeoutError' })
   }
@@ -77,7 +80,7 @@ export class Snapshots {
 
   /** Returns when it makes sense to look again. */
   private async explain(error: unknown, name: string): Promise<void> {
-    // Another process asked for the same at the same time.
+    // Another process made the same request at the same time.
     if (statusOf(error) === 409) return
     const failed = await this.find(name).catch(() => null)
     if (failed?.state === 'error' || failed?.state === 'build_failed') {
@@ -139,7 +142,7 @@ export class Snapshots {
   }
 }
 
-/** The provider says which kinds of GPU it has; a kind that it does not know it refuses by name. */
+/** The provider has a list of GPU types; a type that it does not know is refused by name. */
 function gpuTyped({ gpuType, ...size }: ReturnType<typeof sizeOf>): Resources {
   return { ...size, ...(gpuType && { gpuType: [...gpuType] as NonNullable<Resources['gpuType']> }) }
 }

@@ -2,7 +2,7 @@ import type * as E2b from 'e2b'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import { cloudFailure } from '../cloud/failures.ts'
 
-/** What the package throws, as our own errors: by its class, then by its status, then by what it says. */
+/** Translates the package's errors into ours: by class, then by status, then by message. */
 export function failureOf(e2b: typeof E2b, error: unknown): Error {
   if (error instanceof BoundaryError || error instanceof UserError) return error
   const message = `E2B: ${messageOf(error).slice(0, 500)}`
@@ -17,11 +17,11 @@ export function failureOf(e2b: typeof E2b, error: unknown): Error {
   if (status >= 500) return cloudFailure('SandboxUnavailableError', message, error)
   if (isQuota(message)) return cloudFailure('SandboxQuotaError', message, error)
   if (status >= 400) return new BoundaryError('sandbox', message, { retryable: false, cause: error })
-  // A request that ran out of time, or a connection that broke.
+  // A request that timed out, or a connection that broke.
   return cloudFailure('SandboxLostError', message, error)
 }
 
-/** Runs a request; what it throws becomes one of ours. */
+/** Runs a request and translates its errors into ours. */
 export async function asking<T>(e2b: typeof E2b, request: () => Promise<T>): Promise<T> {
   try {
     return await request()

@@ -17,7 +17,7 @@ import { asking, failureOf } from './failures.ts'
 
 const user = 'root'
 
-/** A sandbox of E2B. Its programs are started through a login shell, and it has no limit of time of its own for them. */
+/** An E2B sandbox. Its programs start through a login shell, and E2B sets no time limit for them. */
 export class E2bMachine implements CloudMachine {
   private terminals = 0
 
@@ -54,7 +54,10 @@ export class E2bMachine implements CloudMachine {
     }
   }
 
-  /** A terminal of E2B starts an interactive login shell: the profile in a home of its own turns it into what we want. */
+  /**
+   * An E2B terminal starts an interactive login shell: a profile in a separate home directory turns it into what we
+   * want.
+   */
   async openPty(script: string, { cols, rows, onData, ...options }: PtyOptions): Promise<RemotePty> {
     const profile = `${home}/terminal-${this.terminals++}`
     await this.run(`mkdir -p ${profile} && printf %s ${shellQuote(`exec ${script}\n`)} > ${profile}/.bash_profile`)
@@ -132,7 +135,7 @@ export class E2bMachine implements CloudMachine {
     return (await result).exitCode
   }
 
-  /** The package throws for a command that fails; for us that is a result. */
+  /** The package throws when a command fails; for us that is a result. */
   private async resultOf(running: Promise<E2b.CommandResult>): Promise<ScriptResult> {
     try {
       return await running
@@ -144,7 +147,7 @@ export class E2bMachine implements CloudMachine {
   }
 }
 
-/** What a sandbox may reach, in E2B's words. */
+/** What a sandbox may reach, in E2B's terms. */
 export function networkOf(network: Network): E2b.SandboxNetworkUpdate {
   if (network.mode === 'public') return { allowInternetAccess: true }
   if (network.mode === 'no-network' || network.hosts.length === 0) return { allowInternetAccess: false }

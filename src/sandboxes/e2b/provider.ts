@@ -20,7 +20,7 @@ export function makeE2b(options: E2bOptions, context: PluginContext): SandboxPro
   return makeCloudProvider({
     name: 'e2b',
     can: { gpu: false, networkPerPhase: true },
-    // A virtual machine of its own: what it has is what it gets. Nothing counts its processes.
+    // Each sandbox is its own virtual machine, whose size is its limit. Nothing limits its processes.
     limits: { cpu: true, memory: true, pids: false, storage: true },
     extendEverySec: options.lifetimeSec / 3,
     maxBuilds: options.maxBuilds,

@@ -19,7 +19,7 @@ export interface Account {
   readonly baseTemplate: string
 }
 
-/** Names a template by everything that is built into it: at E2B that includes processors and memory. */
+/** Names a template by everything built into it: at E2B that includes processors and memory. */
 export async function nameTemplate(environment: Environment, baseTemplate: string): Promise<string> {
   const image = await findNeededImage(environment)
   const { cpus, memoryMb } = environment
@@ -72,7 +72,7 @@ async function build(
     await e2b.Template.build(template, name, {
       ...connection,
       ...(cpus !== undefined && { cpuCount: Math.max(1, Math.ceil(cpus)) }),
-      // E2B takes even numbers from 128 on.
+      // E2B accepts even numbers from 128 on.
       ...(memoryMb !== undefined && { memoryMB: Math.max(128, 2 * Math.ceil(memoryMb / 2)) }),
       skipCache: options.forceBuild,
       onBuildLogs: ({ message }) => options.log(message),
@@ -104,7 +104,7 @@ async function addSteps(start: E2b.TemplateBuilder, recipe: Recipe, context: str
   return template
 }
 
-/** A command of the Dockerfile that fails is the task's fault; trouble of E2B's own is not. */
+/** A failing command of the Dockerfile is the task's fault; E2B's own trouble is not. */
 function buildFailure({ e2b }: Account, error: E2b.BuildError): Error {
   const translated = failureOf(e2b, error)
   if (!(translated instanceof BoundaryError) || translated.code !== 'SandboxLostError') return translated

@@ -13,11 +13,14 @@ import type { Cache } from './cache.ts'
 import { closedLayers, copySafeEtc, fingerprintEtc } from './closed-files.ts'
 import type { Privileges } from './privileges.ts'
 
-/** One overlay of a sandbox's root: what lies below it, and where it appears. A layer has one sub-directory per overlay. */
+/**
+ * One overlay of a sandbox's root: what lies below it, and where it is mounted. A layer has one sub-directory per
+ * overlay.
+ */
 export interface Overlay {
   readonly name: string
   readonly lower: string
-  /** Absolute directories over it that hide some of its files, top to bottom. */
+  /** Absolute directories on top of it that hide some of its files, top to bottom. */
   readonly hides?: readonly string[]
   /** Relative to the sandbox's root; empty for the root itself. */
   readonly target: string
@@ -27,7 +30,7 @@ export interface Overlay {
 export interface Base {
   readonly key: string
   readonly overlays: readonly Overlay[]
-  /** Its /etc is not of this machine: it must be told where names are asked for. */
+  /** Its /etc is not this machine's: it must be told where to resolve names. */
   readonly isForeign?: boolean
 }
 
@@ -46,8 +49,9 @@ const systemDirs = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32', 'usr', 'op
 
 /**
  * A base from the host's own system directories. Everything else (home directories, /tmp, /var, /run, ...) is a fresh
- * skeleton, /etc is a copy without keys and shadow files, and the package database is copied so that apt works. Files that only
- * some users may read are hidden from root's sandboxes; those of other users cannot read more than their user can.
+ * skeleton, /etc is a copy without keys and shadow files, and the package database is copied so that apt works. Files
+ * that only some users may read are hidden from root's sandboxes; an ordinary user's sandboxes cannot read more than
+ * that user.
  */
 export async function hostBase(basesDir: string, privileges: Privileges, cache: Cache): Promise<Base> {
   const packages = await fingerprint('/var/lib/dpkg/status')
@@ -73,7 +77,7 @@ export async function hostBase(basesDir: string, privileges: Privileges, cache: 
   return { key, overlays: [{ name: 'root', lower: dir, target: '' }, ...system] }
 }
 
-/** Throws a UserError where sandboxes would lie in what they show: no overlay can be made of that. */
+/** Throws a UserError if sandboxes would lie inside the directories they show: no overlay can be made of that. */
 export async function requireOutsideOfHost(home: string): Promise<void> {
   const real = await realpath(home)
   const around = systemDirs.find((name) => real.startsWith(`/${name}/`))
@@ -84,16 +88,16 @@ export async function requireOutsideOfHost(home: string): Promise<void> {
     )
 }
 
-/** What is shown of the host's system directories. */
+/** How the host's system directories are shown. */
 export interface SystemParts {
   readonly overlays: readonly Overlay[]
-  /** Directories of the skeleton, which overlays are mounted on or in. */
+  /** Directories of the skeleton, on or in which overlays are mounted. */
   readonly dirs: readonly string[]
-  /** Files and links beside them. */
+  /** Files and links besides them. */
   readonly copied: readonly string[]
 }
 
-/** Finds out how they are shown; throws a UserError where they cannot be. */
+/** Works out how they are shown; throws a UserError if that is impossible. */
 export async function systemParts({ mode }: Privileges): Promise<SystemParts> {
   const mounts = mode === 'root' ? [] : mountPoints(await readFile('/proc/self/mountinfo', 'utf8'))
   const found: SystemParts[] = []
@@ -103,7 +107,7 @@ export async function systemParts({ mode }: Privileges): Promise<SystemParts> {
   return parts
 }
 
-/** Throws a UserError where too much would have to be mounted or copied, or an overlay cannot have such a name. */
+/** Throws a UserError if too much would have to be mounted or copied, or if an overlay cannot have that name. */
 export async function refuseTooMany({ overlays, dirs, copied }: SystemParts, mounts: readonly string[]): Promise<void> {
   const sizes = await Promise.all(copied.map(async (path) => (await lstat(path).catch(() => null))?.size ?? 0))
   const copiedBytes = sizes.reduce((sum, size) => sum + size, 0)
@@ -116,7 +120,7 @@ export async function refuseTooMany({ overlays, dirs, copied }: SystemParts, mou
   )
 }
 
-/** The places where something is mounted, of a list as the kernel writes it. */
+/** The mount points in a list in the kernel's format. */
 export function mountPoints(list: string): string[] {
   return list
     .split('\n')
@@ -124,13 +128,14 @@ export function mountPoints(list: string): string[] {
     .map((path) => path.replaceAll(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))))
 }
 
-/** Every sandbox mounts each of them, and copies are kept on the disk. */
+/** Every sandbox mounts all of them, and copies take up disk space. */
 const most = { overlays: 60, copiedBytes: 256 * 1024 * 1024 }
 
 /**
- * How a directory of the host is shown. In a user namespace the kernel makes no overlay of a directory that something is mounted in: such a
- * one is a directory of the skeleton, with an overlay for each of its own. What is mounted is not shown, as in root's overlays.
- * No program inside can move such a directory away: it is of a lower layer.
+ * How a directory of the host is shown. In a user namespace the kernel makes no overlay of a directory that contains a
+ * mount: such a directory becomes part of the skeleton, with an overlay for each directory in it. What is mounted there
+ * is not shown, as in root's overlays. No program inside can move such a directory away, because it is in a lower
+ * layer.
  */
 export async function partsOf(dir: string, mounts: readonly string[]): Promise<SystemParts> {
   const inside = mounts.find((mount) => mount.startsWith(`${dir}/`))
@@ -188,7 +193,7 @@ async function fillSkeleton(draft: string, others: Pick<SystemParts, 'dirs' | 'c
 async function showOthers(draft: string, { dirs, copied }: Pick<SystemParts, 'dirs' | 'copied'>): Promise<void> {
   for (const path of dirs) await mkdir(join(draft, path), { recursive: true })
   for (const path of copied) {
-    // What this user may not read would be closed to them inside, too; what is gone by now is gone.
+    // What this user may not read would be closed to them inside, too; files that have vanished are skipped.
     await cp(path, join(draft, path), { verbatimSymlinks: true }).catch((error: unknown) => {
       if (!['EACCES', 'ENOENT'].includes(codeOf(error) ?? '')) throw error
     })
@@ -197,9 +202,9 @@ async function showOthers(draft: string, { dirs, copied }: Pick<SystemParts, 'di
 
 const closedToOthers = new Set(['root', 'etc/shadow', 'etc/gshadow', 'var/lib/dpkg/lock', 'var/lib/dpkg/lock-frontend'])
 
-/** What root may read or enter, everyone may: the umask of the caller must not close a sandbox's system directories. */
+/** Lets everyone read and enter what root can: the caller's umask must not close a sandbox's system directories. */
 async function openToAll(root: string): Promise<void> {
-  // Thousands of small files, before the first sandbox.
+  // Thousands of small files, copied before the first sandbox.
   const entries = isNear(root) ? walkTreeNow(root) : walkTree(root)
   for await (const { path, kind, mode } of entries) {
     if (kind === 'symlink' || closedToOthers.has(path)) continue
@@ -230,7 +235,7 @@ const skeleton: readonly (readonly [path: string, mode: number])[] = [
   ['var/tmp', 0o1777],
 ]
 
-/** Lets apt inside know which packages the host's /usr already has. */
+/** Tells apt inside which packages the host's /usr already has. */
 async function copyPackageDatabase(root: string): Promise<void> {
   const source = '/var/lib/dpkg'
   const target = join(root, 'var/lib/dpkg')

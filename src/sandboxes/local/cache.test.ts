@@ -15,7 +15,7 @@ test('many caches of a process write down what they use in one file', async () =
   }
   const before = process.listenerCount('exit')
   for (let nth = 0; nth < 12; nth++) new Cache(place).use('bases', `${nth % 3}`)
-  // One for the notes, and one for the mark that says that this process lives.
+  // One for the notes, and one for the mark that shows that this process is alive.
   expect(process.listenerCount('exit') - before).toBeLessThanOrEqual(2)
   expect(readdirSync(join(home, 'uses'))).toHaveLength(1)
   expect(readNotes(join(home, 'uses'))[0]?.lines).toEqual(['bases/0', 'bases/1', 'bases/2'])

@@ -9,12 +9,12 @@ import { livenessOf, markName } from '../../lib/process-identity.ts'
 import { type Noted, ProcessNotes, readNotes } from '../../lib/process-notes.ts'
 import { loadLease, ownerLiveness } from '../namespaces/lease-file.ts'
 
-/** What is kept so that later sandboxes start sooner; each is a directory of the workshop. */
+/** What is kept so that later sandboxes start sooner; each kind is a directory of the workshop. */
 type Kind = 'bases' | 'layers'
 
 const defaultLimitGb = 20
 
-/** Where a cache lies, and how its trees are removed. */
+/** Where a cache is, and how its trees are removed. */
 export interface CachePlace {
   readonly home: string
   readonly ownersDir: string
@@ -23,12 +23,12 @@ export interface CachePlace {
 }
 
 /**
- * The bases and layers of a state directory, kept below a limit by removing those that were not used for the longest time. A process
- * writes down what it uses before it looks whether that is there (`uses/<mark>`), and a pruner looks there once more after it has
- * moved something away: so nothing goes that a living process has found.
+ * The bases and layers of a state directory, kept below a size limit by removing the least recently used. A process
+ * records what it uses (`uses/<mark>`) before it checks whether that exists, and a pruner checks the records again
+ * after it has moved something away: so nothing is removed that a living process has found.
  */
 export class Cache {
-  /** What was there when everything was looked at last, and what this process added since. */
+  /** What was there at the last full check, and what this process has added since. */
   #foundBytes: number | null = null
   #addedBytes = 0
 
@@ -37,7 +37,7 @@ export class Cache {
     private readonly limitGb = defaultLimitGb,
   ) {}
 
-  /** To be called before looking whether it is there; from then until this process ends it stays. */
+  /** Call this before checking whether it exists; from then until this process ends, it stays. */
   use(kind: Kind, name: string): void {
     notesIn(this.#usesDir, this.place.ownersDir)?.add(`${kind}/${name}`)
     try {
@@ -47,20 +47,23 @@ export class Cache {
     }
   }
 
-  /** To be called when something new is there: notes its size, and makes room where there is too much. */
+  /** Call this when something new is there: it records the size, and makes room if there is too much. */
   async added(kind: Kind, name: string): Promise<void> {
     this.#addedBytes += await this.#measure(kind, name)
     if (this.#isTimeToLook()) await this.prune()
   }
 
-  /** Looking at everything takes longer the more there is: not for every layer of thousands. Other processes add to it too. */
+  /**
+   * A full check takes longer the more there is, so not after every one of thousands of layers. Other processes add to
+   * it too.
+   */
   #isTimeToLook(): boolean {
     const limitBytes = this.limitGb * 1e9
     if (this.#foundBytes === null || this.#addedBytes >= limitBytes / 50) return true
     return this.#foundBytes <= limitBytes && this.#foundBytes + this.#addedBytes > limitBytes
   }
 
-  /** Removes what was not used for the longest time until the rest is within the limit; says what is there and what went. */
+  /** Removes the least recently used until the rest is within the limit; reports what is kept and what was removed. */
   async prune({ limitBytes = this.limitGb * 1e9, dryRun = false }: PruneOptions = {}): Promise<CacheReport> {
     const found = await this.#entries()
     const used = this.#usedNow()
@@ -99,7 +102,7 @@ export class Cache {
     return entries
   }
 
-  /** An earlier version left no size. */
+  /** An earlier version stored no size. */
   async #bytesOf(kind: Kind, name: string): Promise<number> {
     const known = await readTextIfExists(this.#stampOf(kind, name))
     return known === null || !/^\d+\n$/.test(known) ? diskBytesOf(join(this.place.home, kind, name)) : Number(known)
@@ -111,7 +114,10 @@ export class Cache {
     return bytes
   }
 
-  /** What living processes use; `all` where a sandbox lives whose process does not say what it uses, as earlier versions did not. */
+  /**
+   * What living processes use; `all` if there is a sandbox whose process does not record what it uses, as in earlier
+   * versions.
+   */
   #usedNow(): ReadonlySet<string> | 'all' {
     const living = readNotes(this.#usesDir).filter((noted) => !this.#isDead(noted))
     const marks = new Set(living.map(({ mark }) => mark))
@@ -129,7 +135,7 @@ export class Cache {
     return livenessOf(process, { ownersDir: this.place.ownersDir, sameState: true }) === 'dead'
   }
 
-  /** False when it turned out to be used. */
+  /** False when it turned out to be in use. */
   async #remove(kind: Kind, name: string): Promise<boolean> {
     const dir = join(this.place.home, kind, name)
     const aside = draftBeside(dir)
@@ -158,7 +164,7 @@ export class Cache {
     return join(this.place.home, 'uses')
   }
 
-  /** Its content is the size in bytes, its time that of the last use. */
+  /** Its content is the size in bytes, its mtime the time of last use. */
   #stampOf(kind: Kind, name: string): string {
     return join(this.place.home, 'used', `${kind}-${name}`)
   }
@@ -166,7 +172,7 @@ export class Cache {
 
 const openNotes = new Map<string, ProcessNotes>()
 
-/** The notes of this process in a directory. It has one file there, however many caches it opens. */
+/** This process's notes in a directory. It has one file there, however many caches it opens. */
 function notesIn(usesDir: string, ownersDir: string): ProcessNotes | null {
   const notes = openNotes.get(usesDir) ?? ProcessNotes.open(usesDir, ownersDir)
   if (notes === null || openNotes.has(usesDir)) return notes
@@ -175,7 +181,7 @@ function notesIn(usesDir: string, ownersDir: string): ProcessNotes | null {
   return notes
 }
 
-/** False when it was rebuilt meanwhile. */
+/** False when it has been rebuilt in the meantime. */
 function wasPutBack(aside: string, dir: string): boolean {
   try {
     renameSync(aside, dir)

@@ -16,16 +16,16 @@ export interface ClosedFilesOptions {
   readonly cache: Cache
   /** Directories of the host that sandboxes show. */
   readonly dirs: readonly string[]
-  /** Changes whenever the host's packages do; empty where that cannot be told. */
+  /** Changes whenever the host's packages do; empty if that cannot be determined. */
   readonly packages: string
 }
 
-/** Where people put files of their own. */
+/** Where users put their own files. */
 const ownDirs = ['/opt', '/usr/local']
 
 /**
- * Layers that hide files of the host which not every user may read, top to bottom: root inside has the rights of the host's
- * root over them. Directories of packages are searched once for each state of the packages, others by every process.
+ * Layers that hide files of the host that not every user may read, top to bottom: over those, root inside has the
+ * rights of the host's root. Package directories are searched once per state of the packages, others by every process.
  */
 export async function closedLayers({ dirs, packages, ...place }: ClosedFilesOptions): Promise<string[]> {
   const ofPackages = dirs.filter((dir) => !ownDirs.includes(dir))
@@ -38,7 +38,7 @@ export async function closedLayers({ dirs, packages, ...place }: ClosedFilesOpti
 
 type Place = Pick<ClosedFilesOptions, 'basesDir' | 'cache'>
 
-/** The layer that these words stand for, built where it is not there yet. */
+/** The layer that these words stand for, built if missing. */
 async function layerOf({ basesDir, cache }: Place, words: string[], find: () => Promise<string[]>): Promise<string> {
   const key = createHash('sha256')
     .update(['closed-1', ...words].join('\0'))
@@ -54,7 +54,9 @@ async function layerOf({ basesDir, cache }: Place, words: string[], find: () => 
   return dir
 }
 
-/** Paths, byte by byte as Latin-1 text, of files that others may not read and of directories that they may not enter. */
+/**
+ * Paths, byte by byte as Latin-1 text, of files that others may not read and of directories that they may not enter.
+ */
 async function closedBelow(dirs: readonly string[], except: readonly string[]): Promise<string[]> {
   const there = dirs.filter((dir) => lstatSync(dir, { throwIfNoEntry: false })?.isDirectory())
   if (there.length === 0) return []
@@ -65,12 +67,15 @@ async function closedBelow(dirs: readonly string[], except: readonly string[]): 
   const output: Buffer[] = []
   child.stdout.on('data', (chunk: Buffer) => output.push(chunk))
   const [code] = (await once(child, 'close')) as [number | null]
-  // 1: something vanished meanwhile.
+  // 1: something vanished during the search.
   if (code !== 0 && code !== 1) throw new Error(`find ended with ${code}`)
   return Buffer.concat(output).toString('latin1').split('\0').filter(Boolean)
 }
 
-/** A directory with one sub-directory for each overlay; what is to be hidden is a whiteout there, below copies of its parents. */
+/**
+ * Fills a directory with one sub-directory for each overlay; each hidden path becomes a whiteout there, below copies of
+ * its parents.
+ */
 async function hideAll(paths: readonly string[], draft: string): Promise<void> {
   let whiteout = ''
   for (const [i, path] of paths.entries()) {
@@ -79,7 +84,7 @@ async function hideAll(paths: readonly string[], draft: string): Promise<void> {
   }
 }
 
-/** How many names one file may have is up to its file system. */
+/** The file system decides how many names one file may have. */
 const mostLinks = 30_000
 
 async function makeWhiteout(path: string): Promise<string> {
@@ -94,12 +99,12 @@ function hide(path: string, layer: string, whiteout: string): void {
     copyParents(dirname(path), layer)
     linkSync(whiteout, inLayer(layer, path))
   } catch (error) {
-    // It vanished meanwhile.
+    // It has vanished in the meantime.
     if (codeOf(error) !== 'ENOENT') throw error
   }
 }
 
-/** A directory that is in several layers has the mode and owner of the topmost. */
+/** If several layers have a directory, the topmost decides its mode and owner. */
 function copyParents(dir: string, layer: string): void {
   const target = inLayer(layer, dir)
   if (dir === '/' || lstatSync(target, { throwIfNoEntry: false })) return
@@ -114,7 +119,7 @@ function inLayer(layer: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(layer), Buffer.from(path, 'latin1')])
 }
 
-/** Names that hold keys, passwords or the identity of the machine. */
+/** Names of files that hold keys, passwords or the machine's identity. */
 const secretNames =
   /^(g?shadow-?|.*\.key|.*_key|.*\.keytab|.*\.p12|.*\.pfx|id_[a-z0-9]+|auth\.conf(\.d)?|machine-id|sudoers(\.d)?|.*\.bak|.*credentials.*|netrc|\.netrc)$/i
 const secretDirs = new Set([
@@ -127,7 +132,7 @@ const secretDirs = new Set([
   '/etc/ppp',
   '/etc/kubernetes',
 ])
-/** Written by us instead. */
+/** We write these ourselves. */
 const ownNames = new Set(['/etc/hostname', '/etc/hosts', '/etc/resolv.conf', '/etc/mtab'])
 
 /** Changes whenever something in /etc that we would copy may have changed. */
@@ -138,7 +143,10 @@ export async function fingerprintEtc(): Promise<string> {
   return hash.digest('hex')
 }
 
-/** Copies what every user of the host may read of /etc, less keys and shadow files, and writes the rest fresh. */
+/**
+ * Copies the parts of /etc that every user of the host may read, except keys and shadow files, and writes the rest
+ * itself.
+ */
 export async function copySafeEtc(target: string): Promise<void> {
   for await (const entry of visibleEtc('/etc')) {
     const destination = join(target, entry.path.slice('/etc'.length))
@@ -165,7 +173,7 @@ async function* visibleEtc(dir: string): AsyncIterable<EtcEntry> {
     const path = join(dir, name)
     if (secretNames.test(basename(path)) || secretDirs.has(path) || ownNames.has(path)) continue
     const stat = await lstatOrNull(path)
-    // It vanished meanwhile.
+    // It has vanished in the meantime.
     if (stat === null) continue
     const common = { path, size: stat.size, mtimeMs: stat.mtimeMs }
     if (stat.isSymbolicLink()) yield { ...common, kind: 'link' }

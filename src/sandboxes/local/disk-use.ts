@@ -7,15 +7,18 @@ import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import type { Holder } from './holder.ts'
 import type { Privileges } from './privileges.ts'
 
-/** At most this many entries are measured in this process; a larger tree is left to `du`, which does not hold up other trials. */
+/**
+ * At most this many entries are measured in this process; a larger tree is left to `du`, which does not block other
+ * trials.
+ */
 const quickEntries = 300
 
-/** The least that a file counts on average: empty files take no blocks, but they use up the inodes of the disk. */
+/** The least that a file counts for on average: empty files take no blocks, but they use up inodes. */
 const leastBytes = 4096
 
 /**
- * How much disk a tree takes, by blocks and not by length: a hole in a file takes none. What cannot be looked into counts
- * nothing. Null where it could not be measured.
+ * How much disk space a tree takes, by blocks and not by length: a hole in a file takes none. What cannot be examined
+ * counts as 0. Null if it could not be measured.
  */
 async function diskUseOf(dir: string, privileges: Privileges): Promise<number | null> {
   const quick = quickLook(dir)
@@ -30,13 +33,13 @@ async function diskUseOf(dir: string, privileges: Privileges): Promise<number | 
 export interface MeteredDisk {
   readonly dir: string
   readonly privileges: Privileges
-  /** The processes that run inside, as far as they can be listed. */
+  /** The processes inside, as far as they can be listed. */
   readonly pids: () => readonly number[]
-  /** Has the mounts of the sandbox; another one after a restart. */
+  /** Has the sandbox's mounts; a different one after a restart. */
   readonly holder: () => Pick<Holder, 'outerPid' | 'devices'>
 }
 
-/** Measures what a sandbox takes of the disk, with files that have no name any more. */
+/** Measures a sandbox's disk space, including files that no longer have a name. */
 export function makeDiskMeter({ dir, privileges, pids, holder }: MeteredDisk): () => Promise<number | null> {
   let devices: { readonly pid: number; readonly numbers: ReadonlySet<number> } | undefined
   return async () => {
@@ -49,7 +52,7 @@ export function makeDiskMeter({ dir, privileges, pids, holder }: MeteredDisk): (
   }
 }
 
-/** Null: larger than a quick look allows, or closed to this process. */
+/** Null: too large for a quick look, or closed to this process. */
 function quickLook(top: string): number | null {
   const seen = new Inodes()
   const waiting = [top]
@@ -74,7 +77,7 @@ function quickLook(top: string): number | null {
   }
 }
 
-/** Adds up what files take; one with several names, or opened several times, counts once. */
+/** Adds up file sizes; a file with several names, or opened several times, counts once. */
 class Inodes {
   private readonly known = new Set<string>()
   bytes = 0
@@ -103,21 +106,21 @@ async function du(dir: string, how: readonly string[], { mode, unshare }: Privil
 
 let last: Promise<unknown> = Promise.resolve()
 
-/** However many large trees there are, measuring them takes no more than one processor. */
+/** However many large trees there are, measuring them uses at most one processor. */
 function oneAtATime<T>(work: () => Promise<T>): Promise<T> {
   const mine = last.then(work)
   last = mine.catch(() => {})
   return mine
 }
 
-/** At most this many open files are looked at. */
+/** At most this many open files are examined. */
 const openLimit = 20_000
-/** Blocking calls cost a fraction of others; after this many, everything else has its turn. */
+/** Blocking calls cost a fraction of others; after this many, everything else gets its turn. */
 const looksAtOnce = 64
 
 /**
- * How much disk is taken by files that have no name any more and are held open by these processes: no walk finds them.
- * `devices` are the file systems that count; files in memory are limited by other means.
+ * How much disk space is taken by files that no longer have a name and are held open by these processes: no walk finds
+ * them. `devices` are the file systems that count; files in memory are limited by other means.
  */
 async function removedButOpen(pids: readonly number[], devices: ReadonlySet<number>): Promise<number> {
   const seen = new Inodes()
@@ -132,7 +135,7 @@ async function removedButOpen(pids: readonly number[], devices: ReadonlySet<numb
   return seen.bytes
 }
 
-/** The overlays mounted where a process lives. */
+/** The overlays mounted in a process's mount namespace. */
 function overlaysSeenBy(pid: number): number[] {
   const lines = ifThere(() => readFileSync(`/proc/${pid}/mountinfo`, 'utf8'))?.split('\n') ?? []
   return lines.flatMap((line) => {
@@ -141,7 +144,7 @@ function overlaysSeenBy(pid: number): number[] {
   })
 }
 
-/** As `stat` spells it. */
+/** In the format of `stat`. */
 function deviceNumber(major: number, minor: number): number {
   return (minor & 0xff) + (major & 0xfff) * 0x100 + (minor - (minor & 0xff)) * 0x1000
 }

@@ -18,7 +18,7 @@ import type { Privileges } from './privileges.ts'
 import { type StartedProcess, startProcess } from './starter.ts'
 import { mostText, NoTerminalError } from './starter-request.ts'
 
-/** A program of the host that ends up as a command inside. */
+/** A program of the host that becomes a command inside. */
 export interface Entry {
   readonly program: string
   readonly args: readonly string[]
@@ -29,7 +29,7 @@ export interface EntryRequest {
   /** What is covered in /proc. */
   readonly kernelFiles: readonly KernelFile[]
   readonly mounts: readonly (readonly [target: string, source: string])[]
-  /** The same, but no program inside may change them. */
+  /** The same, but programs inside cannot change them. */
   readonly readOnly: readonly (readonly [target: string, source: string])[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
@@ -37,7 +37,7 @@ export interface EntryRequest {
   readonly userns: boolean
 }
 
-/** What a root program in a container engine usually may do, by number; nothing that reaches outside. */
+/** What root in a container engine may usually do, by number; nothing that reaches outside. */
 const capabilities = {
   CHOWN: 0,
   DAC_OVERRIDE: 1,
@@ -53,19 +53,22 @@ const capabilities = {
   AUDIT_WRITE: 29,
 }
 
-/** Where root may write, and root's sandboxes are root's, bubblewrap covers these itself when it mounts /proc. */
+/** Where root may write and root's sandboxes run as root, bubblewrap itself covers these when it mounts /proc. */
 const coveredAlready = new Set(['/proc/bus', '/proc/irq', '/proc/sysrq-trigger'])
 
-/** Keeps programs inside from writing to a file of the kernel: root inside is the same user as root outside, and owns it. */
+/** Keeps programs inside from writing to a kernel file: root inside is the same user as root outside, and owns it. */
 function coverWords({ path, isDirectory, isHidden }: KernelFile): string[] {
   if (!isHidden) return ['--ro-bind', path, path]
   return isDirectory ? ['--size', '4096', '--perms', '0555', '--tmpfs', path] : ['--ro-bind', '/dev/null', path]
 }
 
-/** Arguments of bubblewrap for one command. They travel in a file or a pipe, so no value shows in a process list. */
+/**
+ * Arguments of bubblewrap for one command. They are passed in a file or a pipe, so no value shows in a process list.
+ */
 export function commandArgs(request: EntryRequest): string[] {
   const words = [
-    // The last two close what the others left open: a namespace cannot be read, and what is read from or kept is closed.
+    // The last two close what the others left open: a namespace cannot be read, and a descriptor that is read from or
+    // kept gets closed.
     ...(request.userns ? ['--userns', '7', '--block-fd', '7'] : []),
     ...['--pidns', '8', '--sync-fd', '8', '--seccomp', '6'],
     ...['--bind', request.merged, '/', '--proc', '/proc', '--dev', '/dev'],
@@ -73,20 +76,21 @@ export function commandArgs(request: EntryRequest): string[] {
     ...request.mounts.flatMap(([target, source]) => ['--bind', source, target]),
     ...request.readOnly.flatMap(([target, source]) => ['--ro-bind', source, target]),
     ...['--cap-drop', 'ALL', ...Object.keys(capabilities).flatMap((name) => ['--cap-add', `CAP_${name}`])],
-    // No --die-with-parent: with --pidns the parent it would watch is one that exits at once. The command dies with the holder.
+    // No --die-with-parent: with --pidns the parent that it would watch exits at once. The command dies with the
+    // holder.
     ...(request.newSession ? ['--new-session'] : []),
     '--clearenv',
     ...Object.entries(request.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--chdir', request.cwd],
   ]
-  // A variable or directory that a task names must not be able to smuggle in an argument of its own.
+  // A variable or directory that a task names must not be able to inject an argument.
   if (words.some((word) => word.includes('\0'))) {
     throw new BoundaryError('task', 'a variable or a directory holds a NUL character', { retryable: false })
   }
   return words
 }
 
-/** Those that are too long for the starter's pipe go through a file. */
+/** Arguments too long for the starter's pipe go through a file. */
 export function keepArgs(words: readonly string[], dir: string, byStarter: boolean): readonly string[] | string {
   const args = words.map((word) => `${word}\0`).join('')
   if (byStarter && Buffer.byteLength(args) <= mostText) return words
@@ -95,7 +99,7 @@ export function keepArgs(words: readonly string[], dir: string, byStarter: boole
   return file
 }
 
-/** The same for the starter, which lets a command in by itself. */
+/** The same for the starter, which starts a command inside by itself. */
 function insidePlan({ kernelFiles, mounts, readOnly }: EntryRequest): string[] {
   return [
     ...kernelFiles.flatMap(({ path, isDirectory, isHidden }) => {
@@ -111,18 +115,18 @@ export interface EnterOptions {
   readonly privileges: Privileges
   readonly outerPid: number
   readonly innerPid: number
-  /** A process in the network of the command. */
+  /** A process in the command's network. */
   readonly netPid: number
-  /** The arguments of bubblewrap: in a file, or as they are; none where the starter lets a command in by itself. */
+  /** The arguments of bubblewrap, in a file or directly; empty if the starter starts a command inside by itself. */
   readonly args: string | readonly string[]
-  /** A filter of calls, as the kernel takes it. */
+  /** A filter of system calls, in the kernel's format. */
   readonly seccompFile: string
   readonly joinFiles: readonly string[]
-  /** Whether descriptor 3 takes bubblewrap's report of how the command ended. */
+  /** Whether bubblewrap reports on descriptor 3 how the command ended. */
   readonly report: boolean
 }
 
-/** The namespaces of a command besides that of its users, with nsenter's names for them. */
+/** The namespaces of a command besides its user namespace, with nsenter's names for them. */
 function namespacesOf({ outerPid, innerPid, netPid }: EnterOptions): [name: string, file: string][] {
   return [
     ['mount', `/proc/${outerPid}/ns/mnt`],
@@ -132,7 +136,7 @@ function namespacesOf({ outerPid, innerPid, netPid }: EnterOptions): [name: stri
   ]
 }
 
-/** What bubblewrap reads from, as `commandArgs` names it. */
+/** The files that bubblewrap reads from, as `commandArgs` refers to them. */
 function filesOf({ privileges, innerPid, args, seccompFile }: EnterOptions): [number: number, path: string][] {
   return [
     [8, `/proc/${innerPid}/ns/pid`],
@@ -179,10 +183,10 @@ function enterScript(options: EnterOptions): string {
   ].join('\n')
 }
 
-/** A command that is ready to be started. */
+/** A command that is ready to start. */
 export interface Prepared {
   readonly enter: EnterOptions
-  /** How the starter lets it in by itself; null: bubblewrap does. */
+  /** How the starter starts it inside by itself; null: bubblewrap does that. */
   readonly inside: EntryRequest | null
   readonly argv: readonly string[]
   readonly group: KillableGroup
@@ -195,7 +199,7 @@ function entryOf({ enter, argv }: Prepared): Entry {
 
 const filterFiles = new Map<string, string>()
 
-/** The filter of calls, in one file for all sandboxes. It lies where only we may write. */
+/** The filter of system calls, in one file for all sandboxes, where only we may write. */
 export function seccompFileIn(home: string): string {
   const known = filterFiles.get(home)
   if (known !== undefined && existsSync(known)) return known
@@ -208,7 +212,7 @@ export function seccompFileIn(home: string): string {
   return path
 }
 
-/** Starts it by the starter. */
+/** Starts it through the starter. */
 export function startEntry(ids: OwnIds, command: Prepared, limitBytes: number): Promise<StartedProcess> {
   return startProcess({ ...startRequest(ids, command), streams: [1, 2, 3], limitBytes })
 }
@@ -234,7 +238,9 @@ function startRequest(ids: OwnIds, command: Prepared) {
   }
 }
 
-/** Opens a terminal by the starter, or from this process where there is none or it may not take a terminal over. */
+/**
+ * Opens a terminal through the starter, or from this process if there is no starter or it may not take a terminal over.
+ */
 export async function openTerminalBy(
   hasStarter: boolean,
   open: (byStarter: boolean) => Promise<Terminal>,
@@ -253,7 +259,7 @@ interface OnTerminal {
   readonly byStarter: boolean
 }
 
-/** Starts it on a terminal: by the starter, which throws a NoTerminalError where it cannot, or from this process. */
+/** Starts it on a terminal: through the starter, which throws a NoTerminalError if it cannot, or from this process. */
 export function openOnTerminal(
   { command, ids, byStarter }: OnTerminal,
   options: TerminalOptions,
@@ -272,7 +278,7 @@ export function openOnTerminal(
 export function spawnEntry(command: Prepared, stdin: 'ignore' | 'pipe'): Promise<ChildProcess> {
   const { program, args } = entryOf(command)
   return spawnProcess(program, args, {
-    // Under its own name bash takes a socket on stdin for a remote login and reads the host's ~/.bashrc first.
+    // Under its own name bash mistakes a socket on stdin for a remote login and reads the host's ~/.bashrc first.
     argv0: 'sh',
     stdio: [stdin, 'pipe', 'pipe', 'pipe'],
     detached: true,

@@ -6,16 +6,16 @@ import { asRootInside, cleanEnv } from '../namespaces/as-root-inside.ts'
 import { findSystemChanges, listChanges, setAside } from '../namespaces/overlay-system.ts'
 import type { Machine } from './machine.ts'
 
-/** What lies over the agent's files for a while. */
+/** A temporary layer over the agent's files. */
 interface Scratch {
   readonly upper: string
-  /** Moves system files that were set aside to where the agent had them. */
+  /** Moves system files that were set aside back to where the agent had them. */
   readonly putBack: () => Promise<void>
 }
 
 /**
- * The files of a machine from one freeze to the next: those of the agent, and over them, where something must not last, a
- * layer that takes what is written meanwhile.
+ * The files of a machine from one freeze to the next: the agent's files and, when changes must not last, a layer on top
+ * that takes all writes.
  */
 export class FileStack {
   private scratch: Scratch | null = null

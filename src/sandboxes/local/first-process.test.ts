@@ -33,9 +33,9 @@ describe.skipIf(ownIds === null)('the first process of a sandbox', needs('root',
     const many = Array.from({ length: count }, (_, i) =>
       provider.lease({ owner: { job: 'first', trial: `${i}` }, environment }),
     )
-    // Whichever it is: under load one may overtake another.
+    // Whichever finishes first: under load one may overtake another.
     await Promise.race(many)
-    // Without the one that was there before: those of the first turn, and of the next.
+    // Not counting the one that was there before: those of this round and the next.
     const started = readdirSync(join(stateDir, 'local/sandboxes')).length - 1
     await Promise.all(many.map(async (lease) => (await lease)[Symbol.asyncDispose]()))
     expect(started).toBeLessThanOrEqual(15 * availableParallelism())

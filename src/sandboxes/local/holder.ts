@@ -15,24 +15,24 @@ import type { OwnIds } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
 import { holdNamespaces, type StartedProcess } from './starter.ts'
 
-/** A ChildProcess, or one of the starter's. */
+/** A ChildProcess, or a process of the starter's. */
 type Process = Pick<ChildProcess, 'pid' | 'exitCode' | 'signalCode'> & RunningCommand
 
 /**
- * The namespaces of a sandbox, kept open by a sleeping process that sees only the host's read-only programs.
- * No byte that an agent can write is ever run by it. Killing it kills every process of the sandbox.
+ * The namespaces of a sandbox, kept open by a sleeping process that sees only the host's read-only programs. It never
+ * runs a byte that an agent can write. Killing it kills every process of the sandbox.
  */
 export class Holder {
-  /** Lives outside, in the mount namespace where the overlays are mounted. */
+  /** Runs outside, in the mount namespace where the overlays are mounted. */
   readonly outerPid: number
-  /** Process 1 of the sandbox, by its number on the host. */
+  /** Process 1 of the sandbox, by its pid on the host. */
   readonly innerPid: number
   private readonly gone: Promise<unknown>
 
   private constructor(
     private readonly child: Process,
     pids: { readonly outer: number; readonly inner: number },
-    /** The same, where the starter started it. */
+    /** The same, if the starter started it. */
     private readonly started: StartedProcess | null = null,
     private readonly earlier: Holder | null = null,
   ) {
@@ -45,18 +45,19 @@ export class Holder {
   /** Makes a mount namespace with the overlays listed in a file, and the other namespaces. */
   static async start(privileges: Privileges, overlays: string, home: string): Promise<Holder> {
     const limit = privileges.mode === 'user' ? ['echo 0 > /proc/sys/user/max_user_namespaces'] : []
-    // By the system call that takes a page of options: with the newer ones, mount of util-linux 2.39 and later refuses more than 255 letters of layers.
+    // Uses the system call that takes a page of options: with the newer ones, mount of util-linux 2.39 and later
+    // refuses more than 255 characters of layers.
     const mount = `LIBMOUNT_FORCE_MOUNT2=always mount -n -a -T ${shellQuote(overlays)}`
     const script = ['set -e', ...closeInherited, mount, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
     return Holder.launch('unshare', [...privileges.unshare, shell, '-c', script], home)
   }
 
-  /** The same where users inside have ids of their own; `plan` says what is mounted. */
+  /** The same for sandboxes whose users have their own ids; `plan` says what is mounted. */
   static hold(ids: OwnIds, plan: readonly string[], home: string): Promise<Holder> {
     return Holder.held({ ids, home, plan })
   }
 
-  /** Makes fresh namespaces over the same mounts, for when every process of this one must go. */
+  /** Makes fresh namespaces over the same mounts, when every process of this one must go. */
   async successor(privileges: Privileges, home: string): Promise<Holder> {
     const mountNamespace = `/proc/${this.outerPid}/ns/mnt`
     if (privileges.ownIds) return Holder.held({ ids: privileges.ownIds, home, namespaces: [mountNamespace] }, this)
@@ -65,7 +66,7 @@ export class Holder {
     return Holder.launch(shell, ['-c', script], '/')
   }
 
-  /** By the starter: the first process inside is the only one, and is known at once. */
+  /** Through the starter: the first process inside is the only one, and is known at once. */
   private static async held(
     request: Parameters<typeof holdNamespaces>[0],
     earlier: Holder | null = null,
@@ -88,11 +89,11 @@ export class Holder {
     return Holder.follow(child as Process)
   }
 
-  /** Waits until bubblewrap has said which process is the first inside, or why there is none. */
+  /** Waits until bubblewrap has reported which process is the first inside, or why there is none. */
   private static async follow(child: Process): Promise<Holder> {
     const gone = once(child, 'exit').catch(() => {})
     const [, , complaints, info] = child.stdio as unknown as [null, null, OutputStream, OutputStream & EventEmitter]
-    // The sleeper keeps its stderr open for ever: what matters is what is said until it runs.
+    // The sleeper keeps its stderr open forever: only what is printed before it runs matters.
     const said = collect(complaints, 64 * 1024)
     const report = collect(info, 64 * 1024)
     await once(info, 'end')
@@ -106,17 +107,20 @@ export class Holder {
     return new Holder(child, { outer: child.pid, inner: innerPid })
   }
 
-  /** The file systems of its overlays, where they are known without a look at its mounts. */
+  /** The file systems of its overlays, if known without examining its mounts. */
   get devices(): readonly number[] | null {
     return this.earlier?.devices ?? this.started?.devices ?? null
   }
 
-  /** Kills every other process inside and replaces what they shared; null where that needs another holder, false where it has ended. */
+  /**
+   * Kills every other process inside and replaces what they shared; null if that takes another holder, false if this
+   * one has ended.
+   */
   async renew(): Promise<boolean | null> {
     return this.started?.renew() ?? null
   }
 
-  /** Removes a file that lies where it sees it, as root of its users. */
+  /** Removes a file at a path as the holder sees it, as root of its users. */
   async removeFile(privileges: Privileges, path: string): Promise<void> {
     const enter = [...enterUser(privileges, this.outerPid), `--mount=/proc/${this.outerPid}/ns/mnt`]
     await execProcess('nsenter', [...enter, 'rm', '-f', '--', path], { env: cleanEnv, cwd: '/' })
@@ -126,12 +130,12 @@ export class Holder {
     return this.child.exitCode === null && this.child.signalCode === null
   }
 
-  /** Whether its processes are dead or dying; the kernel kills them before we hear that the first one ended. */
+  /** Whether its processes are dead or dying; the kernel kills them before we learn that the first one ended. */
   get ending(): boolean {
     return !this.alive || isEnding(this.innerPid)
   }
 
-  /** Names the outer process for ever, so that a later process can end it safely. */
+  /** Identifies the outer process permanently, so that a later process can safely end it. */
   identity(): ProcessIdentity | null {
     return identify(this.outerPid)
   }
@@ -161,7 +165,7 @@ function bwrapArgs({ sleeper }: Privileges): string[] {
     ...hostPrograms,
     ...['--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
     ...['--hostname', 'sandbox', '--dev-bind', '/dev/null', '/dev/null'],
-    // A capability that no command has, and that is good for nothing here: so no command may trace process 1.
+    // A capability that no command has and that is useless here: it keeps commands from tracing process 1.
     ...['--cap-drop', 'ALL', '--cap-add', 'CAP_WAKE_ALARM', '--die-with-parent', '--new-session', '--clearenv'],
     ...['--setenv', 'PATH', '/usr/bin:/bin', '--info-fd', '3', '--as-pid-1', '--', ...sleeper],
   ]

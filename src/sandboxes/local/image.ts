@@ -8,7 +8,7 @@ import type { Base } from './base.ts'
 import type { ImageHost } from './image/layers.ts'
 import { type BuiltStage, buildStage, type StageBuild } from './image/stage.ts'
 
-/** What a sandbox starts from: files, and how its commands run. */
+/** What a sandbox starts from: its files, and how its commands run. */
 export interface Image {
   readonly base: Base
   /** Absolute layer directories, bottom to top. */
@@ -24,17 +24,17 @@ export interface Image {
 
 export interface BuildImageOptions {
   readonly signal: AbortSignal
-  /** Takes one line of the build's output. */
+  /** Called with each line of the build's output. */
   readonly log: (line: string) => void
   /** Builds every layer again, once per process. */
   readonly forceBuild?: boolean
-  /** `task`, the default: builds have network where the task has. */
+  /** `task`, the default: builds have a network if the task does. */
   readonly buildNetwork?: 'task' | 'public' | undefined
 }
 
 /**
- * Replays `environment/Dockerfile` into cached layers. A Dockerfile that is wrong, asks for something that cannot be
- * honoured, or has a command that fails is the task's failure; then, and on an abort, nothing is left behind.
+ * Replays `environment/Dockerfile` into cached layers. A Dockerfile that is wrong, asks for something unsupported, or
+ * has a failing command is the task's failure; then, and on an abort, nothing is left behind.
  */
 export async function buildImage(
   environment: Environment,
@@ -68,10 +68,10 @@ function buildNetwork({ network }: Environment, options: BuildImageOptions): 'pu
   return network.mode === 'public' || options.buildNetwork === 'public' ? 'public' : 'none'
 }
 
-/** What a build may take where its task is content with less: compilers need more than what they make. */
+/** The least memory a build gets, even if its task needs less: compilers need more than what they make. */
 const leastBuildMemoryMb = 4096
 
-/** The same for the disk that one instruction takes, and for tasks that set no limit too: a build leaves nothing to score. */
+/** The same for the disk space of one instruction, also for tasks without a limit. */
 const leastBuildStorageMb = 20 * 1024
 
 async function bareImage(host: ImageHost): Promise<Image> {
@@ -79,7 +79,7 @@ async function bareImage(host: ImageHost): Promise<Image> {
   return { base, layers: [], env: {}, workdir: '/', user: undefined, entrypoint: null, healthcheck: null, notes: [] }
 }
 
-/** `environment/Dockerfile`, or `tests/Dockerfile` for a verifier with a machine of its own. */
+/** `environment/Dockerfile`, or `tests/Dockerfile` for a verifier with its own machine. */
 function dockerfileLabel(dir: string): string {
   return join(dir.split('/').findLast((part) => part !== '') ?? '', 'Dockerfile')
 }
@@ -94,7 +94,7 @@ async function atTask<T>(file: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** This machine's architecture as Docker spells it. */
+/** This machine's architecture in Docker's spelling. */
 function dockerArchitecture(): string {
   return process.arch === 'x64' ? 'amd64' : process.arch
 }

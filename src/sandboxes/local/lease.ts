@@ -37,12 +37,12 @@ export interface LeaseOptions {
   readonly verify: 'fresh' | 'shared'
 }
 
-/** What a lease does on a machine of this computer. */
+/** Performs a lease's operations on a machine on this computer. */
 export class LocalBody implements SandboxBody {
   private generation = 0
-  /** No command has run since the start or the last freeze, so nothing inside can interfere. */
+  /** True when no command has run since the start or the last freeze, so nothing inside can interfere. */
   private quiet = true
-  /** Mounts of ours that no program inside has seen yet: only into these may we copy from outside. */
+  /** Mounts of ours that no program inside has seen yet: only these may be filled from outside. */
   private readonly untouched = new Set<string>()
   private readonly files: FileStack
 
@@ -145,7 +145,7 @@ export class LocalBody implements SandboxBody {
     this.untouched.clear()
   }
 
-  /** As a container engine does: the image's own program runs first, with a command that only waits. */
+  /** Like a container engine: starts the image's own program, with a command that only waits. */
   private async startEntrypoint(): Promise<void> {
     const { entrypoint } = this.options.image
     if (entrypoint === null) return
@@ -159,7 +159,7 @@ export class LocalBody implements SandboxBody {
     return this.owned.machine
   }
 
-  /** What the agent logged moves over to the new /logs. Nothing runs inside at this moment. */
+  /** Moves the agent's logs to the new /logs. Nothing runs inside at this moment. */
   private async mountLogs(previous: string | null): Promise<void> {
     const dir = this.place('/logs')
     makeLogsDir(dir, previous)
@@ -176,8 +176,9 @@ export class LocalBody implements SandboxBody {
   }
 
   /**
-   * A mount point must be a directory of the sandbox's own root: through a link, bubblewrap would make directories on the host, and the starter refuses to mount.
-   * While commands run, their own mount keeps it from being moved; this is for the moments when none does.
+   * A mount point must be a directory of the sandbox's own root: through a link, bubblewrap would make directories on
+   * the host, and the starter refuses to mount. While commands run, their own mount keeps it from being moved; this is
+   * for the moments when none runs.
    */
   private async clearMountPoint(path: string): Promise<void> {
     const { layers, base } = this.machine.options
@@ -191,19 +192,22 @@ export class LocalBody implements SandboxBody {
       if (stat.isDirectory()) return
       if (i >= uppers.length)
         throw new BoundaryError('task', `the image has ${path}, but not as a directory`, { retryable: false })
-      // Through the mount: removed below it, the file would still be seen above.
+      // Through the mount: if removed below it, the file would still be visible above.
       return this.machine.removeFromRoot(path)
     }
   }
 
-  /** An empty directory is removed with the sandbox: a disk may take long for that, and everything waits meanwhile. */
+  /**
+   * An empty directory is removed with the sandbox: removing files from disk may take long, and everything would wait
+   * for it.
+   */
   private async clearSharedMemory(): Promise<void> {
     const before = this.machine.mounts.get('/dev/shm')
     if (before !== undefined && !isEmpty(before)) await removeTree(before)
     this.machine.mounts.set('/dev/shm', newSharedMemory(this.owned.dir))
   }
 
-  /** The host directory behind a path, where it is one of our mounts or a directory directly in one. */
+  /** The host directory behind a path that is one of our mounts or a directory directly in one. */
   private hostPathOf(path: string): string | null {
     const [, top = '', below = '', ...rest] = normalize(path).replace(/\/+$/, '').split('/')
     const mounted = this.machine.mounts.get(`/${top}`)
@@ -215,7 +219,7 @@ export class LocalBody implements SandboxBody {
   }
 }
 
-/** False too for one that a program inside closed: an ordinary user cannot look into it. */
+/** Also false for a directory that a program inside closed: an ordinary user cannot look into it. */
 function isEmpty(dir: string): boolean {
   try {
     return readdirSync(dir).length === 0

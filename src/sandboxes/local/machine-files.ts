@@ -10,7 +10,7 @@ import { type Mount, mountWords } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
 import { resolverFile } from './routes.ts'
 
-/** What a machine's root is made of. */
+/** What a machine's root consists of. */
 export interface MachineFiles {
   /** Absolute layer directories, bottom to top. */
   readonly layers: readonly string[]
@@ -30,17 +30,17 @@ export interface MachineOptions extends MachineFiles {
   readonly env: Readonly<Record<string, string>>
   readonly workdir: string
   readonly user?: User | undefined
-  /** `public`: a network of its own with a way out; never the host's. */
+  /** `public`: its own network with a way out; never the host's. */
   readonly network: 'public' | 'none'
-  /** Shown read-only, before the first command, so that none can put a link in their place. */
+  /** Shown read-only before the first command, so that no command can put a link in their place. */
   readonly toolDirs?: readonly ToolDir[] | undefined
-  /** The disk that programs may take; no limit by default. */
+  /** How much disk space programs may take; no limit by default. */
   readonly storageMb?: number | undefined
 }
 
 type Place = Pick<MachineOptions, 'home' | 'dir' | 'base' | 'privileges' | 'toolDirs'>
 
-/** Mounts files, each time with working directories that no earlier mount can be using still. */
+/** Mounts files, each time with working directories that no earlier mount can still be using. */
 export async function hold(place: Place, files: MachineFiles): Promise<Holder> {
   const { base, dir, home, privileges } = place
   const places = {
@@ -60,7 +60,7 @@ export async function hold(place: Place, files: MachineFiles): Promise<Holder> {
   return Holder.start(privileges, list, home)
 }
 
-/** Where the root of a sandbox is mounted: in a mount namespace of its own, so that all can have the same place. */
+/** Where the root of a sandbox is mounted: in its own mount namespace, so all can use the same path. */
 export function mergedIn(home: string): string {
   return join(home, 'merged')
 }
@@ -72,7 +72,10 @@ interface OverlayPlaces extends MachineFiles {
   readonly merged: string
 }
 
-/** What an overlay needs: where users inside have ids of their own, a directory that is not ours must show under them first. */
+/**
+ * The mounts an overlay needs: if users inside have their own ids, a directory that is not ours must first be mapped to
+ * them.
+ */
 function overlayMounts({ name, lower, hides = [], target }: Overlay, places: OverlayPlaces, how: Privileges): Mount[] {
   const at = (...parts: string[]) => relative(places.home, join(...parts))
   const mountPoint = join(places.merged, target)
@@ -90,7 +93,7 @@ function overlayMounts({ name, lower, hides = [], target }: Overlay, places: Ove
   ]
 }
 
-/** The same for directories of tools, which only programs of the host may change. */
+/** The same for tool directories, which only programs of the host may change. */
 function toolMounts({ dir, toolDirs = [] }: Place): Mount[] {
   return toolDirs.map(({ source }, index) => {
     const target = toolPlace(dir, index)
@@ -99,12 +102,12 @@ function toolMounts({ dir, toolDirs = [] }: Place): Mount[] {
   })
 }
 
-/** Where a directory of tools shows under the sandboxes' own ids. */
+/** Where a tool directory appears under the sandboxes' own ids. */
 export function toolPlace(dir: string, index: number): string {
   return join(dir, 'tools', String(index))
 }
 
-/** Overlays in the form of /etc/fstab. */
+/** Overlays in the format of /etc/fstab. */
 function renderFstab(mounts: readonly Mount[]): string {
   return mounts
     .map((mount) =>
@@ -117,20 +120,20 @@ function field(text: string): string {
   return text.replaceAll(/[\\\s]/g, (letter) => `\\${letter.charCodeAt(0).toString(8).padStart(3, '0')}`)
 }
 
-/** A directory for /dev/shm that no program inside has seen: they may change the owner and the mode of theirs. */
+/** A directory for /dev/shm that no program inside has seen: programs may change the owner and mode of theirs. */
 export function newSharedMemory(dir: string): string {
   const made = mkdtempSync(join(dir, 'shm-'))
   chmodSync(made, 0o1777)
   return made
 }
 
-/** Its mode does not depend on our umask: it decides what users inside may enter. */
+/** Makes a directory whose mode ignores our umask: the mode decides what users inside may enter. */
 export function makeDir(path: string, mode: number): void {
   mkdirSync(path, { recursive: true })
   chmodSync(path, mode)
 }
 
-/** As a container engine does: whatever an image says, names are asked for where this machine's network has them. */
+/** Like a container engine: whatever an image says, names are resolved where this machine's network resolves them. */
 export function writeResolver({ overlays }: Base, upper: string): void {
   const [root] = overlays
   if (!root || !lstatSync(join(root.lower, 'etc'), { throwIfNoEntry: false })?.isDirectory()) return

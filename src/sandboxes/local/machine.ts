@@ -43,13 +43,13 @@ import { openUplink, type Uplink } from './uplink.ts'
 import { Users } from './users.ts'
 
 /**
- * A running set of namespaces over a stack of overlays. Every command is let in from outside, by the starter or by bubblewrap,
- * with a mount namespace of its own, so that privileges are dropped before anything inside can act.
+ * A running set of namespaces over a stack of overlays. Every command enters from outside, through the starter or
+ * bubblewrap, with its own mount namespace, so that privileges are dropped before anything inside can act.
  */
 export class Machine {
   network: 'public' | 'none'
   private uplink: Promise<Uplink | null> | undefined
-  /** Seen by commands started from now on. */
+  /** Visible to commands started from now on. */
   readonly mounts = new Map<string, string>()
   private readonly kernelFiles: readonly KernelFile[]
   private readonly groups: CommandGroups
@@ -78,12 +78,15 @@ export class Machine {
     const machine = new Machine(options, await hold(options, options))
     machine.mounts.set('/dev/shm', newSharedMemory(dir))
     machine.storage?.watch()
-    // Beside what the caller does first; what it throws, the first command throws.
+    // In parallel with what the caller does first; if it fails, the first command throws the error.
     if (network === 'public') machine.openUplink().catch(() => {})
     return machine
   }
 
-  /** False too when its files were taken away from under it: what a command says then is about us, not about the command. */
+  /**
+   * Also false when its files were removed from under it: a command's result then says something about us, not about
+   * the command.
+   */
   get alive(): boolean {
     return !this.holder.ending && existsSync(this.options.dir)
   }
@@ -160,8 +163,8 @@ export class Machine {
   }
 
   /**
-   * The same without a new first process. A command that is on its way in was not killed with the others: until each has
-   * ended, all are killed again. False: there is one that does not end.
+   * The same without a new first process. A command on its way in was not killed with the others, so all are killed
+   * again until each has ended. False: there is one that does not end.
    */
   private async renewed(): Promise<boolean> {
     if (!(await this.renew())) return false
@@ -188,12 +191,12 @@ export class Machine {
     await Promise.all([uplink?.close(), this.groups.kill()])
   }
 
-  /** Removes what is no directory from the root of the sandbox, while no program runs inside. */
+  /** Removes anything but a directory from the root of the sandbox, while no program runs inside. */
   removeFromRoot(path: string): Promise<void> {
     return this.holder.removeFile(this.options.privileges, join(mergedIn(this.options.home), path))
   }
 
-  /** A process in the network that commands started now are to have. */
+  /** A process in the network for commands that start now. */
   private async netPid(): Promise<number> {
     if (this.network === 'none') return this.holder.innerPid
     const uplink = await this.openUplink()
@@ -207,7 +210,10 @@ export class Machine {
     return this.uplink
   }
 
-  /** Kills every process and takes the mounts away, so that the files below may be changed from outside. Only `resume` ends that. */
+  /**
+   * Kills every process and removes the mounts, so that the files below may be changed from outside. Only `resume` ends
+   * that.
+   */
   async halt(): Promise<void> {
     if (!this.alive) throw broken()
     await this.stop()
@@ -244,7 +250,7 @@ export class Machine {
       newSession: !terminal,
       userns: privileges.usernsPid !== null,
     }
-    // Without control groups its processes are found by a variable that only another program than the starter carries.
+    // Without control groups, processes are found by a variable that only a program other than the starter can carry.
     const inside = byStarter && group.joinFiles.length > 0 ? request : null
     const args = inside ? [] : keepArgs(commandArgs(request), dir, byStarter)
     const enter = {
@@ -266,7 +272,10 @@ export class Machine {
     return toolDirs.map(({ source, target }, index) => [target, privileges.ownIds ? toolPlace(dir, index) : source])
   }
 
-  /** What a command says after the kernel killed some of the sandbox's programs, and not for their own use of memory, is no result. */
+  /**
+   * A command's output is no result after the kernel killed some of the sandbox's programs for reasons other than their
+   * own memory use.
+   */
   private requireMemory(): void {
     const why = 'the system killed programs in the sandbox because this machine has none left'
     if (this.options.group?.lostToOthers()) throw new ExhaustionError('memory', why)

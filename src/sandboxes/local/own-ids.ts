@@ -6,22 +6,22 @@ import { draftOf, removeDraft } from '../../lib/drafts.ts'
 import { startProcess } from './starter.ts'
 
 /**
- * Users of root's sandboxes with ids of their own: user 0 inside is an ordinary user outside, without rights over the host's files.
- * Every file that a sandbox is made of shows through an id-mapped mount, so that on disk its owners stay as they are.
+ * Gives users of root's sandboxes their own ids: user 0 inside is an ordinary user outside, without rights over the
+ * host's files. Every file of a sandbox is shown through an id-mapped mount, so its owner on disk stays the same.
  */
 export interface OwnIds {
   /** A process in the user namespace of all sandboxes. */
   readonly usernsPid: number
-  /** The id on the host that stands for user 0 inside. */
+  /** The host's id for user 0 inside. */
   readonly first: number
 }
 
 export const idCount = 65_536
 
-/** Above what systemd gives out; no user of a usual host has such an id. */
+/** Above what systemd assigns; no user of a usual host has such an id. */
 const usualFirst = 0x7000_0000
 
-/** The first id of the range: root's in /etc/subuid where it has one that suits. */
+/** The first id of the range: root's in /etc/subuid if it has a suitable one. */
 export function firstOwnId(subuid = readIfThere('/etc/subuid')): number {
   for (const line of subuid.split('\n')) {
     const [name, first, count] = line.split(':')
@@ -44,7 +44,7 @@ export type Mount =
   | { readonly kind: 'idmap'; readonly source: string; readonly target: string; readonly readOnly: boolean }
   | { readonly kind: 'overlay'; readonly target: string; readonly options: string }
 
-/** As the starter takes them. */
+/** Mounts in the starter's format. */
 export function mountWords(mounts: readonly Mount[]): string[] {
   return mounts.flatMap((mount) =>
     mount.kind === 'overlay'
@@ -58,7 +58,7 @@ export function enterOwnIds({ usernsPid }: OwnIds): string[] {
   return [`--user=/proc/${usernsPid}/ns/user`]
 }
 
-/** Tries it where sandboxes will lie, over the host's own programs: file systems differ in what they allow. */
+/** Tries it where sandboxes will be, over the host's own programs: file systems differ in what they allow. */
 export async function tryOwnIds(ids: OwnIds, home: string): Promise<boolean> {
   const dir = draftOf(join(home, 'bases', 'own-ids'))
   const [merged, upper, work] = [join(dir, 'merged'), join(dir, 'upper'), join(dir, 'work')]
@@ -75,7 +75,7 @@ export async function tryOwnIds(ids: OwnIds, home: string): Promise<boolean> {
     const [code] = await once(process, 'exit')
     return code === 0
   } catch (error) {
-    // A starter that is not there or cannot do its part; that this machine has no room for a process is another matter.
+    // The starter is missing or cannot do its part; this machine having no room for a process is a different matter.
     if (error instanceof BoundaryError) return false
     throw error
   } finally {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { needs } from '../../../test/needs.ts'
 
-// What was found is kept, and other tests share this process: this one has a module of its own.
+// The result is cached, and other tests share this process: this one gets its own copy of the module.
 const own = './privileges.ts?own'
 const { findPrivileges }: typeof import('./privileges.ts') = await import(/* @vite-ignore */ own)
 const home = mkdtempSync(join(tmpdir(), 'home-'))

@@ -7,34 +7,37 @@ import { hasSubordinateIds, userName } from '../namespaces/as-root-inside.ts'
 import { firstOwnId, idCount, type OwnIds, tryOwnIds } from './own-ids.ts'
 
 /**
- * How this process may build sandboxes. Root mounts as root and puts programs into a user namespace without power over the host,
- * with ids of their own where the kernel and the file system allow it; an ordinary user does everything inside a user namespace
- * of their own.
+ * How this process may build sandboxes. Root mounts as root and puts programs into a user namespace without power over
+ * the host, with their own ids if the kernel and the file system allow it; an ordinary user does everything inside a
+ * user namespace.
  */
 export interface Privileges {
   readonly mode: 'root' | 'user'
-  /** Inside the sandbox more than one user id exists, so that `su`, `chown` and `apt` work. */
+  /** Whether more than one user id exists inside the sandbox, so that `su`, `chown` and `apt` work. */
   readonly manyUsers: boolean
-  /** Arguments for `unshare` that give a mount namespace of our own. */
+  /** Arguments for `unshare` that create our own mount namespace. */
   readonly unshare: readonly string[]
   /** Extra options of an overlay mount. */
   readonly overlayOptions: string
-  /** In root mode: the process whose user namespace every sandbox enters, where the same ids mean the same people. */
+  /** In root mode: the process whose user namespace every sandbox enters, where ids mean the same users as outside. */
   readonly usernsPid: number | null
-  /** In root mode, instead of that: users inside are other users outside. */
+  /** In root mode, instead of that: users inside are different users outside. */
   readonly ownIds: OwnIds | null
-  /** Process 1 of a sandbox. Nothing inside can kill or trace it, and it starts no other: the kernel collects orphans for it. */
+  /**
+   * The command of a sandbox's process 1. Nothing inside can kill or trace it, and it starts no other: the kernel reaps
+   * orphans for it.
+   */
   readonly sleeper: readonly string[]
 }
 
 const cached = new Map<string, Promise<Privileges>>()
 
 interface PrivilegesOptions {
-  /** `host`: users inside have the host's ids, also where that can be avoided. */
+  /** `host`: users inside have the host's ids, even where that can be avoided. */
   readonly ids?: 'own' | 'host' | undefined
 }
 
-/** Finds out once for every directory that sandboxes lie in; throws a UserError that says what to install or allow. */
+/** Determined once for every directory with sandboxes; throws a UserError that says what to install or allow. */
 export function findPrivileges(home: string, { ids = 'own' }: PrivilegesOptions = {}): Promise<Privileges> {
   const key = `${ids} ${home}`
   const found = cached.get(key)
@@ -55,7 +58,10 @@ const needed = {
   tar: 'tar',
 } as const
 
-/** Says what is missing on this machine, without touching anything. Only system directories count: sandboxes start nothing from others. */
+/**
+ * Says what is missing on this machine, without touching anything. Only system directories count: sandboxes start
+ * nothing from others.
+ */
 export function missingPrograms(): readonly string[] {
   return Object.entries(needed).flatMap(([program, debianPackage]) =>
     findProgram(program, systemPath) ? [] : [debianPackage],
@@ -86,7 +92,10 @@ async function asRoot(home: string | null): Promise<Privileges> {
   }
 }
 
-/** Null where this machine cannot: no starter for it, an old kernel, a file system without id-mapped mounts, a container with few ids. */
+/**
+ * Null if this machine cannot do it: no starter for it, an old kernel, a file system without id-mapped mounts, a
+ * container with few ids.
+ */
 async function findOwnIds(home: string): Promise<OwnIds | null> {
   const first = firstOwnId()
   const usernsPid = await holdUserNamespace(first).catch(() => null)
@@ -109,7 +118,7 @@ function holdUserNamespace(first: number): Promise<number> {
 
 /** It ends when our end of its pipe closes. */
 async function startUserNamespace(first: number): Promise<number> {
-  // Once mapped, a newly started program is root in there and may forbid further user namespaces.
+  // Once mapped, a newly started program is root in the namespace and may forbid further user namespaces.
   const script = `echo ready; read go; exec sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; echo held; exec cat >/dev/null'`
   const child = await spawnProcess('unshare', ['--user', 'sh', '-c', script], { stdio: 'pipe', detached: true })
   const pid = child.pid
@@ -173,7 +182,10 @@ async function asUser(): Promise<Privileges> {
   }
 }
 
-/** Sleeps for ever, ignoring the end of children. `env` does it with less work, but not before coreutils 8.31; dash never. */
+/**
+ * Sleeps forever, ignoring the end of children. `env` does that with less work, but only from coreutils 8.31 on; dash
+ * never.
+ */
 async function findSleeper(): Promise<readonly string[]> {
   const sleep = ['sleep', '1000000000']
   const ignoring = ['env', '--ignore-signal=CHLD']

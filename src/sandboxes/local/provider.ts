@@ -32,7 +32,10 @@ const can: SandboxAbilities = {
   toolDirs: true,
 }
 
-/** Measured with an oracle's trials: 4 to 7 and 8 to 9 at most, and a little for what an agent starts. */
+/**
+ * Measured with an oracle's trials: 4 to 7 descriptors and at most 8 to 9 processes, plus some for what an agent
+ * starts.
+ */
 const needs: SandboxNeeds = { descriptors: 8, processes: 12 }
 
 export function makeLocal(options: LocalOptions, context: PluginContext): LeaseProvider {

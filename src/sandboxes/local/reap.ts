@@ -11,7 +11,10 @@ import { signalProcess } from '../../lib/spawn-process.ts'
 import { isAbandoned, type LeaseFile, loadLease, ownerLiveness } from '../namespaces/lease-file.ts'
 import type { Workshop } from './workshop.ts'
 
-/** Removes what owners known to be dead left: directories, processes, control groups. Anything else is never touched. */
+/**
+ * Removes what owners known to be dead left behind: directories, processes, control groups. Nothing else is ever
+ * touched.
+ */
 export async function reap(workshop: Workshop, options: ReapOptions = {}): Promise<readonly Reaped[]> {
   const { dryRun = false } = options
   const reaped: Reaped[] = []
@@ -43,8 +46,8 @@ export async function reap(workshop: Workshop, options: ReapOptions = {}): Promi
 const noOwner = { job: '', trial: '' }
 
 /**
- * The holder dies with its owner; this is for the moment when it has not yet. One whose owner died while it started may be half of bubblewrap
- * that waits for the other half for ever. No lease names it, but it has the sandbox's mounts.
+ * The holder dies with its owner; this is for the moment before it has. If the owner died while the holder started,
+ * half of bubblewrap may be waiting for the other half forever. No lease names it, but it has the sandbox's mounts.
  */
 function endHolder(lease: LeaseFile | null, id: string, mounting: () => readonly Mounting[]): void {
   if (lease?.holder && isRunningHere(lease.holder)) signalProcess(lease.holder.pid, 'SIGKILL')
@@ -56,14 +59,14 @@ interface Mounting {
   readonly mounts: string
 }
 
-/** Processes with mounts of sandboxes. The paths in these may be relative. */
+/** Processes with mounts of sandboxes, whose paths may be relative. */
 function processesWithMounts(): Mounting[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   const all = pids.map((pid) => ({ pid: Number(pid), mounts: mountsOf(pid) }))
   return all.filter(({ mounts }) => mounts.includes('sandboxes/'))
 }
 
-/** Nothing for a process that has ended, or that this user may not look into. */
+/** Empty for a process that has ended, or that this user may not examine. */
 function mountsOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/mountinfo`, 'utf8')
@@ -72,7 +75,10 @@ function mountsOf(pid: string): string {
   }
 }
 
-/** Bases that were being built when their builder died; those of earlier versions, which do not say who built them, after a day. */
+/**
+ * Bases whose builder died while building them; those of earlier versions, which do not name their builder, after a
+ * day.
+ */
 async function reapDrafts(workshop: Workshop, dryRun: boolean): Promise<Reaped[]> {
   const dir = join(workshop.home, 'bases')
   const reaped: Reaped[] = []
@@ -86,7 +92,10 @@ async function reapDrafts(workshop: Workshop, dryRun: boolean): Promise<Reaped[]
   return reaped
 }
 
-/** A group without a sandbox's directory; the directory may only be newer than our look at it, so its owner must be dead too. */
+/**
+ * A group without a sandbox's directory; the directory may simply be newer than our check, so its owner must be dead
+ * too.
+ */
 async function reapGroups(workshop: Workshop, { dryRun = false }: ReapOptions): Promise<Reaped[]> {
   const owned = new Set(await readdir(workshop.sandboxesDir).catch(() => []))
   const { sandboxesDir, ownersDir } = workshop

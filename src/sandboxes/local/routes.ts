@@ -8,7 +8,7 @@ import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 
-/** The interfaces of this machine's default routes; null where it has none, and so no network to share. */
+/** The interfaces of this machine's default routes; null if it has none, and so no network to share. */
 export function outwardInterfaces(
   read: (path: string) => string = readKernelFile,
 ): { readonly v4: string | null; readonly v6: string | null } | null {
@@ -47,7 +47,7 @@ function isUsable(flags: string): boolean {
   return (bits & up) !== 0 && (bits & reject) === 0
 }
 
-/** Every address at which this machine's own services may listen, and the whole loopback. */
+/** Every address on which this machine's own services may listen, and the whole loopback range. */
 export function hostAddresses(): { readonly v4: readonly string[]; readonly v6: readonly string[] } {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
   const of = (family: string) => all.flatMap((it) => (it.family === family ? [it.address] : []))
@@ -60,12 +60,12 @@ export function hostAddresses(): { readonly v4: readonly string[]; readonly v6: 
 const systemdServers = '/run/systemd/resolve/resolv.conf'
 const networkManagerServers = '/run/NetworkManager/no-stub-resolv.conf'
 
-/** Where a sandbox's programs ask for names when the host's only server is one of its own loopback. */
+/** Where a sandbox's programs resolve names when the host's only server is on its own loopback. */
 const relayAddress = '127.0.0.53'
 
 /**
- * The name servers of this machine, as a sandbox with a network of its own can reach them: not those on the host's loopback,
- * but those behind them. Where these are unknown, `relay` is the server on the loopback that must be asked from outside.
+ * The name servers of this machine as a sandbox with its own network can reach them: not those on the host's loopback,
+ * but those behind them. If these are unknown, `relay` is the server on the loopback, which must be asked from outside.
  */
 export function resolverFile(read: (path: string) => string = readKernelFile): {
   readonly text: string
@@ -80,7 +80,7 @@ export function resolverFile(read: (path: string) => string = readKernelFile): {
     const outside = known.filter((address) => !isLoopback(address))
     if (outside.length > 0) return { text: text(outside), relay: null }
   }
-  // A file without servers means the one on the machine itself.
+  // A file without servers means the local one.
   const [first = '127.0.0.1'] = servers
   return { text: text([relayAddress]), relay: first }
 }
@@ -101,14 +101,16 @@ function readKernelFile(path: string): string {
   }
 }
 
-/** Run for a moment in the sandbox's network only: it makes the socket there and hands it to us. */
+/** Runs briefly in the sandbox's network only: it makes the socket there and passes it to us. */
 const carpenter = `const socket = require('node:dgram').createSocket('udp4').bind(53, '${relayAddress}', () => process.send('names', socket))`
 
-/** How many questions of one sandbox may be open; the oldest is dropped first, and its program asks again. */
+/** How many queries of one sandbox may be open; the oldest is dropped first, and its program asks again. */
 const openQuestions = 200
 const answerMs = 10_000
 
-/** Takes questions to a name server at an address in a sandbox's network and asks a server that only the host can reach. */
+/**
+ * Accepts DNS queries at an address in a sandbox's network and passes them to a server that only the host can reach.
+ */
 export async function openNameRelay(
   enter: readonly string[],
   server: string,

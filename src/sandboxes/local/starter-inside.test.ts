@@ -39,7 +39,7 @@ describe.skipIf(ownIds === null)('a command that the starter lets in', needed, (
     for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'])
       expect(status).toMatch(new RegExp(`^Cap${set}:\\s+00000000a00405fb$`, 'm'))
     expect(status).toMatch(/^NoNewPrivs:\s+1$/m)
-    // The machine of these tests may have a filter, too.
+    // The machine that runs these tests may have a filter, too.
     const filters = (text: string) => Number(/^Seccomp_filters:\s+(\d+)$/m.exec(text)?.[1])
     expect(status).toMatch(/^Seccomp:\s+2$/m)
     expect(filters(status)).toBe(filters(readFileSync('/proc/self/status', 'utf8')) + 1)
@@ -99,7 +99,7 @@ describe.skipIf(ownIds === null)('a command that the starter lets in', needed, (
   })
 
   test('ends as a shell would end it', async () => {
-    // Whole results, so that a failure shows what the command said.
+    // Whole results, so that a failure shows the command's output.
     const plain = { stdout: '', stderr: '', timedOut: false, truncated: false }
     const missing = 'cannot run no-such-program: No such file or directory\n'
     expect(await box.exec(['no-such-program'])).toEqual({ ...plain, exitCode: 127, stderr: missing })

@@ -2,16 +2,16 @@ import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import { packageRoot } from '../../lib/package-root.ts'
 
-/** The program that takes requests. It comes with this package for x64 and arm64; its source is beside it. */
+/** The program that takes requests. It ships with this package for x64 and arm64; its source is next to it. */
 export const starterProgram = join(packageRoot, 'src/sandboxes/local/starter/prebuilt', `starter-${process.arch}`)
 
-/** A sandbox that a command gets into without another program: starter/inside.c says how. */
+/** A sandbox that a command enters without another program: starter/inside.c explains how. */
 interface Inside {
   /** The file of its namespace of processes. */
   readonly pidns: string
-  /** A filter of calls, as the kernel takes it. */
+  /** A filter of system calls, in the kernel's format. */
   readonly seccompFile: string
-  /** The capabilities that stay, a bit for each. */
+  /** The capabilities to keep, one bit each. */
   readonly capabilities: number
   readonly cwd: string
   /** Where the root is mounted. */
@@ -27,36 +27,42 @@ export interface StartRequest {
   readonly mounts?: { readonly home: string; readonly plan: readonly string[] } | undefined
   /** Files of namespaces to enter. */
   readonly namespaces?: readonly string[]
-  /** The process joins control groups by writing into these. */
+  /** The process joins control groups by writing to these files. */
   readonly joinFiles?: readonly string[]
-  /** What is open for reading, by number. */
+  /** Files to open for reading, by descriptor number. */
   readonly files?: readonly (readonly [number: number, path: string])[]
-  /** The same for words that are in no file, each ended by a NUL; at most `mostText` bytes of them. */
+  /** The same for words that are not in a file, each ended by a NUL; at most `mostText` bytes in total. */
   readonly text?: readonly [number: number, words: readonly string[]] | undefined
   readonly env?: Readonly<Record<string, string>>
   readonly argv: readonly string[]
-  /** How it gets into a sandbox by itself; the variables are then all that it has. */
+  /** How it enters a sandbox by itself; the variables are then its whole environment. */
   readonly inside?: Inside | undefined
-  /** Which of 1, 2 and 3 are read; the first two are /dev/null otherwise. The third is a short report, read when the program has ended. */
+  /**
+   * Which of 1, 2 and 3 are read; the first two are /dev/null otherwise. The third is a short report, read when the
+   * program has ended.
+   */
   readonly streams: readonly number[]
-  /** A terminal is its first three instead: the near end is open in this process under `fd`. */
+  /** A terminal takes the place of its first three: the near end is open in this process as `fd`. */
   readonly terminal?: { readonly fd: number; readonly cols: number; readonly rows: number }
-  /** Of each stream one byte more than these arrives, and no more. */
+  /** At most one byte more than this arrives from each stream. */
   readonly limitBytes: number
 }
 
-/** The starter may not take a terminal over from this process, as on machines where no process may look into another. */
+/**
+ * The starter may not take a terminal over from this process, for example on machines where no process may examine
+ * another.
+ */
 export class NoTerminalError extends Error {
   override readonly name = 'NoTerminalError'
 }
 
-/** What a pipe takes without a reader. */
+/** What a pipe holds without a reader. */
 export const mostText = 60_000
 
-/** Far more than the kernel lets a program have; the starter ends where a request is longer still. */
+/** Far more than the kernel allows for a program; the starter exits on an even longer request. */
 const mostLetters = 8_000_000
 
-/** A request as starter/requests.c takes it: four words, and then each list after its length. */
+/** A request in the format of starter/requests.c: four words, then each list after its length. */
 export function requestWords(request: StartRequest): string[] {
   const { ids, mounts, inside, terminal } = request
   const lists = [

@@ -74,7 +74,7 @@ describe('the starter', needs('root', 'unshare'), () => {
     await shown.until('/fd/3')
     expect(shown.text().replaceAll('/proc/self/fd/', '')).toMatch(/^30 100\r\nuid=0.*\r\n0 1 2 3\r\n$/)
     expect(spawnSync('sh', ['-c', 'readlink /proc/self/fd/*'], { encoding: 'utf8' }).stdout).not.toContain('ptmx')
-    // What is typed after it finds the new size.
+    // Input after it finds the new size.
     terminal.resize(120, 50)
     terminal.write('go on\r')
     expect(await terminal.exited).toBe(5)
@@ -118,7 +118,7 @@ describe('the starter', needs('root', 'unshare'), () => {
     if (!other) throw new Error('no terminal')
     const shown = watch(other)
     left.resize(33, 11)
-    // Its starter does one thing after the other.
+    // The starter handles one request after another.
     await (await openTerminal(['true'])).exited
     other.write('go on\r')
     await other.exited
@@ -176,7 +176,7 @@ describe('the starter', needs('root', 'unshare'), () => {
   test('gives a program words that are in no file', async () => {
     const { out } = await run(['sh', '-c', 'tr "\\0" , <&9'], { text: [9, ['a b', '', 'c\nd']] })
     expect(out).toBe('a b,,c\nd,')
-    // Words that fill no whole number of a pipe's pages.
+    // Words that do not fill a whole number of a pipe's pages.
     const long = Array.from({ length: 20 }, () => 'w'.repeat(2500))
     expect((await run(['sh', '-c', 'wc -c <&9'], { text: [9, long] })).out.trim()).toBe('50020')
   })
@@ -211,7 +211,7 @@ describe('the starter', needs('root', 'unshare'), () => {
     expect(removers).not.toBe('')
     for (const pid of removers.split('\n')) process.kill(Number(pid), 'SIGKILL')
     for (const tree of trees) mkdirSync(join(tree, 'a/b'), { recursive: true })
-    // A removal that met its end is reported as such, and the next ones are not.
+    // The removal during which it ended is reported as failed; the next ones succeed.
     await Promise.all(trees.map(removeByStarter))
     expect(await Promise.all(trees.map(removeByStarter))).toEqual(trees.map(() => true))
     expect(readdirSync(dir)).toEqual([])
@@ -228,7 +228,7 @@ describe('the starter', needs('root', 'unshare'), () => {
     const started = await startProcess({ ids: { usernsPid, first }, argv, files, streams: [1, 2, 3], limitBytes: 1000 })
     const out = collect(started.stdout, 1000)
     const exited = once(started, 'exit')
-    // Its output and its end reach the starter at once.
+    // Its output and its end reach the starter at the same time.
     const [state, starter] = [() => statOf(started.pid)[0], Number(statOf(started.pid)[1])]
     process.kill(starter, 'SIGSTOP')
     try {

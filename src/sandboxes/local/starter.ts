@@ -22,16 +22,16 @@ export class StartedProcess extends EventEmitter {
   readonly stdin = null
   readonly stdio: readonly (Stream | null)[]
   private readonly open: Set<number>
-  /** What happened before the caller could add listeners. */
+  /** Events from before the caller could add listeners. */
   private early: (() => void)[] | null = []
-  /** Orders that were not carried out yet. */
+  /** Requests that are not done yet. */
   readonly orders: ((done: boolean) => void)[] = []
 
   constructor(
     readonly pid: number,
     streams: readonly number[],
     private readonly send: (order: Order, ...words: number[]) => void,
-    /** Of the overlays that were mounted for it. */
+    /** The devices of the overlays that were mounted for it. */
     readonly devices: readonly number[] = [],
   ) {
     super()
@@ -56,12 +56,15 @@ export class StartedProcess extends EventEmitter {
     if (!this.ended) this.send('kill')
   }
 
-  /** For one on a terminal. False: it has ended. */
+  /** For a process on a terminal. False: it has ended. */
   resize(cols: number, rows: number): Promise<boolean> {
     return this.order('resize', cols, rows)
   }
 
-  /** For the first process of a sandbox: it kills all others, and replaces its namespaces except that of processes. False: it has ended. */
+  /**
+   * For the first process of a sandbox: it kills all others, and replaces its namespaces except the PID namespace.
+   * False: it has ended.
+   */
   renew(): Promise<boolean> {
     return this.order('renew')
   }
@@ -72,7 +75,7 @@ export class StartedProcess extends EventEmitter {
     return new Promise((resolve) => this.orders.push(resolve))
   }
 
-  /** All streams are closed together: a reader that needs one of them reads it to its end. */
+  /** All streams close together: a reader that needs one of them reads it to its end. */
   private drop(): void {
     if (this.open.size > 0) this.send('drop')
     this.open.clear()
@@ -137,7 +140,7 @@ export function startProcess(request: StartRequest): Promise<StartedProcess> {
   return withStarter((starter) => starter.start('start', request))
 }
 
-/** Makes the namespaces of a sandbox, with a first process that does nothing. It sees an empty directory and no others. */
+/** Makes the namespaces of a sandbox, with a first process that does nothing. It sees only an empty directory. */
 export function holdNamespaces(
   request: Pick<StartRequest, 'ids' | 'namespaces'> & { readonly home: string; readonly plan?: readonly string[] },
 ): Promise<StartedProcess> {
@@ -146,7 +149,10 @@ export function holdNamespaces(
   return withStarter((starter) => starter.start('hold', start))
 }
 
-/** Removes a directory beside this process, which waits long for each removal where freed space is discarded at once. False: something is left. */
+/**
+ * Removes a directory outside this process, which would wait long for each removal on a disk that discards freed space
+ * at once. False: something is left.
+ */
 export async function removeByStarter(dir: string): Promise<boolean> {
   const process = await withStarter((starter) => starter.remove(dir))
   const [code] = await once(process, 'exit')
@@ -167,8 +173,9 @@ function withStarter(work: (starter: Starter) => Promise<StartedProcess>): Promi
 }
 
 /**
- * A small resident program that starts others: a process that is started from our own, which is large, costs many times as much,
- * and so do the shell and nsenter that would otherwise take it into its namespaces. It ends when our end of its pipe closes.
+ * A small resident program that starts others: starting a process from our own, large one costs many times as much, and
+ * so do the shell and nsenter that would otherwise take it into its namespaces. It ends when our end of its pipe
+ * closes.
  */
 class Starter {
   private readonly waiting = new Map<number, Waiting>()
@@ -208,7 +215,7 @@ class Starter {
   }
 
   start(verb: 'start' | 'hold', request: StartRequest): Promise<StartedProcess> {
-    // What a holder says is heard only while it starts.
+    // A holder's output is read only while it starts.
     return this.ask(verb, requestWords(request), verb === 'hold' ? [] : request.streams)
   }
 
@@ -272,7 +279,7 @@ class Starter {
     waiting.resolve(process)
   }
 
-  /** What it started is ending too, or can no longer be followed. */
+  /** What it started is ending too, or can no longer be tracked. */
   private loseAll(): void {
     const why = this.complaint.trim() || 'it was killed'
     for (const { reject } of this.waiting.values())
@@ -284,7 +291,7 @@ class Starter {
     }
   }
 
-  /** It keeps this process from ending only while something runs. */
+  /** It keeps this process alive only while something runs. */
   private holdOpen(): void {
     const busy = this.waiting.size + this.running.size > 0
     for (const part of [this.child, this.child.stdin, this.child.stdout, this.child.stderr]) {

@@ -3,26 +3,32 @@ import type { ExecResult, StorageWatch } from '../../core/sandbox.ts'
 
 export interface StorageOptions {
   readonly limitMb: number
-  /** A directory on the disk that is written to. */
+  /** A directory on the disk in question. */
   readonly home: string
-  /** The bytes taken now; null where that cannot be told. */
+  /** The bytes in use now; null if unknown. */
   readonly measure: () => Promise<number | null>
   /** Kills what runs inside. */
   readonly stop: () => Promise<void>
 }
 
 const tickMs = 1000
-/** How fast a sandbox is expected to write at most: one that has this many bytes left per second is not looked at yet. */
+/**
+ * The fastest a sandbox is expected to write: one with more space left than it could fill by now is not checked yet.
+ */
 const bytesPerSec = 500e6
 const longestWaitMs = 30_000
 /** Measuring takes at most one part in this many of the time. */
 const restFactor = 10
-/** What is left at least after a freeze, and at most a quarter of the limit: tests must be able to run where an agent took everything. */
+/**
+ * The least space left after a freeze, capped at a quarter of the limit: tests must be able to run even if an agent
+ * used up everything.
+ */
 const roomAfterFreeze = 2 ** 30
 
 /**
- * Holds a sandbox to its disk space. The kernel sets no limit for one tree of files, so it is measured from time to time: the
- * less is left, the sooner, and at once when the free space of the whole disk fell by more than what is left.
+ * Holds a sandbox to its disk space. The kernel cannot limit a single tree of files, so it is measured from time to
+ * time: the less is left, the sooner, and at once when the free space of the whole disk has fallen by more than what is
+ * left.
  */
 export class Storage implements StorageWatch {
   private controller = new AbortController()
@@ -46,7 +52,7 @@ export class Storage implements StorageWatch {
     return this.full.aborted ? String((this.full.reason as Error).message) : null
   }
 
-  /** From now on it is looked at from time to time, until `unwatch`. */
+  /** Checks it from time to time from now on, until `unwatch`. */
   watch(): void {
     this.lookedMs = performance.now()
     this.freeBytes = freeBytesOf(this.options.home)
@@ -73,7 +79,7 @@ export class Storage implements StorageWatch {
     return this.looking
   }
 
-  /** After a freeze: commands may run again, with some room even where nothing was left. */
+  /** After a freeze: commands may run again, with some room even if none was left. */
   async renew(): Promise<void> {
     const { limitMb } = this.options
     const limitBytes = limitMb * 2 ** 20
@@ -100,7 +106,7 @@ export class Storage implements StorageWatch {
     const { home, measure, stop, limitMb } = this.options
     const startMs = performance.now()
     this.freeBytes = freeBytesOf(home)
-    // What starts in the moment of the first stop is met by a later one.
+    // A program that starts just as the others are stopped is caught by a later check.
     const taken = this.full.aborted ? null : await measure()
     this.takenBytes = taken ?? this.takenBytes
     this.lookedMs = performance.now()
@@ -117,14 +123,14 @@ export class Storage implements StorageWatch {
 const watched = new Set<Storage>()
 let timer: NodeJS.Timeout | undefined
 
-/** One for all sandboxes of this process. */
+/** One timer for all sandboxes of this process. */
 function tick(): void {
   const free = new Map<string, number>()
   const now = performance.now()
   for (const storage of watched) {
     const { home } = storage
     if (!free.has(home)) free.set(home, freeBytesOf(home))
-    // What fails for the moment is tried again later.
+    // Temporary failures are retried later.
     if (storage.isDue(now, free.get(home) ?? 0)) storage.look().catch(() => {})
   }
 }
@@ -138,7 +144,7 @@ function freeBytesOf(dir: string): number {
   }
 }
 
-/** As a command that was killed, before it could start. */
+/** The result of a command that was killed before it could start. */
 export function noRoom(why: string): ExecResult {
   return {
     exitCode: 137,

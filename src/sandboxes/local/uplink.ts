@@ -20,7 +20,7 @@ export interface Uplink {
   close(): Promise<void>
 }
 
-/** Throws a UserError where programs in a sandbox cannot be given a network; a machine without any route has none to give. */
+/** Throws a UserError if programs in a sandbox cannot get a network; a machine without any route has none to share. */
 export function requireUplink(): void {
   if (outwardInterfaces() === null) return
   const hint = 'or run tasks that need no network (allow_internet = false), or another kind of sandbox'
@@ -40,7 +40,7 @@ export function requireUplink(): void {
 
 const tun = '/dev/net/tun'
 
-/** Words before a program that shows it the device as one that everyone may open: users of sandboxes are not the host's root. */
+/** Words before a program that let everyone open the device: users of sandboxes are not the host's root. */
 const withOpenTun = [
   ...['unshare', '--mount', '--propagation', 'private', 'sh', '-c'],
   `mount -n -t tmpfs -o mode=755 tun /dev/net && mknod -m 666 ${tun} c 10 200 && exec "$@"`,
@@ -51,7 +51,7 @@ function isOpenToOthers(path: string): boolean {
   return ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o006) === 0o006
 }
 
-/** The program that carries packets between a namespace and the host's sockets; null where there is none. */
+/** The program that carries packets between a namespace and the host's sockets; null if none is installed. */
 function uplinkProgram(): 'pasta' | 'slirp4netns' | null {
   if (findProgram('pasta')) return 'pasta'
   return findProgram('slirp4netns') && findProgram('ip') ? 'slirp4netns' : null
@@ -66,7 +66,7 @@ function mayOpen(path: string): boolean {
   }
 }
 
-/** Opens one for the sandbox of a holder; null where this machine has no route to anywhere. */
+/** Opens one for a holder's sandbox; null if this machine has no route anywhere. */
 export async function openUplink(privileges: Privileges, outerPid: number): Promise<Uplink | null> {
   const interfaces = outwardInterfaces()
   if (interfaces === null) return null
@@ -75,7 +75,7 @@ export async function openUplink(privileges: Privileges, outerPid: number): Prom
   } catch (error) {
     throw new BoundaryError('sandbox', error instanceof Error ? error.message : String(error), { retryable: false })
   }
-  // Its user namespace must be the sandbox's, or programs inside could not even listen on port 80.
+  // Its user namespace must be the sandbox's; otherwise programs inside could not even listen on port 80.
   const usernsPid = privileges.ownIds?.usernsPid ?? privileges.usernsPid
   const user = usernsPid === null ? enterUser(privileges, outerPid) : [`--user=/proc/${usernsPid}/ns/user`]
   const enter = [...(privileges.ownIds && !isOpenToOthers(tun) ? withOpenTun : []), 'nsenter', ...user]
@@ -85,7 +85,7 @@ export async function openUplink(privileges: Privileges, outerPid: number): Prom
   return withNames(uplink, relay, [...enterUser(privileges, outerPid), `--net=/proc/${uplink.pid}/ns/net`])
 }
 
-/** An uplink whose programs can ask a name server on the host's loopback, and nothing else there. */
+/** An uplink whose programs can query a name server on the host's loopback, but nothing else there. */
 async function withNames(uplink: Uplink, server: string, enter: readonly string[]): Promise<Uplink> {
   try {
     const relay = await openNameRelay(enter, server)
@@ -105,13 +105,13 @@ async function withNames(uplink: Uplink, server: string, enter: readonly string[
   }
 }
 
-/** Says that it is there, and ends when our end of its pipe closes, as it does when this process is killed. */
+/** Reports that it is ready, and ends when our end of its pipe closes, as happens when this process is killed. */
 const waiter = 'echo ready; exec cat >/dev/null'
 
 /**
- * Nothing is forwarded from or to the host's loopback, and no address stands for the host. A program inside can still send
- * a packet for 127.0.0.1 out of the interface (SO_BINDTODEVICE, IP_PKTINFO): sockets bound to the outward interface of the
- * host take it to that network, not to the host's loopback.
+ * Nothing is forwarded from or to the host's loopback, and no address stands for the host. A program inside can still
+ * send a packet for 127.0.0.1 out of the interface (SO_BINDTODEVICE, IP_PKTINFO): sockets bound to the host's outward
+ * interface send it to that network, not to the host's loopback.
  */
 async function pasta(enter: readonly string[], { v4, v6 }: Interfaces): Promise<Uplink> {
   const bound = [
@@ -135,7 +135,7 @@ type Interfaces = NonNullable<ReturnType<typeof outwardInterfaces>>
 /** A network that only slirp4netns knows. */
 const slirpNetwork = '10.209.83.0/24'
 
-/** It takes packets for any address of the host, so that the namespace must not send any. */
+/** slirp4netns accepts packets for any address of the host, so the namespace must not send any. */
 async function slirp(enter: readonly string[]): Promise<Uplink> {
   const { v4, v6 } = hostAddresses()
   const rules = (addresses: readonly string[]) =>
@@ -176,7 +176,7 @@ interface Started {
   readonly child: ChildProcess
   readonly pid: number
   says(word: string): Promise<void>
-  /** Kills it, and what it started. */
+  /** Kills it and what it started. */
   end(...pids: number[]): Promise<void>
 }
 
@@ -195,7 +195,7 @@ async function start(
   })
   for (const stream of child.stdio) stream?.on('error', () => {})
   const end = async (...pids: number[]) => {
-    // Its group first: one that fails at its start can leave a part of itself behind.
+    // Its group first: a helper that fails on start can leave part of itself behind.
     for (const pid of pids) signalProcess(pid, 'SIGKILL')
     if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL')
     await gone
@@ -218,7 +218,7 @@ async function firstText(stream: Readable | null): Promise<string> {
   return String(chunk)
 }
 
-/** The one child of a process. */
+/** The only child of a process. */
 function childOf(parent: number): number | null {
   for (const name of readdirSync('/proc')) {
     if (/^\d+$/.test(name) && parentOf(name) === parent) return Number(name)

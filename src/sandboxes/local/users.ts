@@ -1,7 +1,7 @@
 import { BoundaryError } from '../../core/errors.ts'
 import type { User } from '../../core/task.ts'
 
-/** How a command becomes a user of the sandbox. */
+/** How a command switches to a user of the sandbox. */
 export interface ResolvedUser {
   readonly home: string
   /** Words before the command; they run inside, where root has no more power than any root program there. */
@@ -16,11 +16,11 @@ export class Users {
 
   constructor(
     private readonly manyUsers: boolean,
-    /** Prints the line of /etc/passwd for a name, as the sandbox has it. */
+    /** Prints the /etc/passwd line for a name in the sandbox. */
     private readonly getent: (name: string) => Promise<string>,
   ) {}
 
-  /** Forgets all, for when the sandbox's files may be others. */
+  /** Forgets everything, because the sandbox's files may have changed. */
   clear(): void {
     this.known.clear()
   }

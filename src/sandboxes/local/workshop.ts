@@ -40,7 +40,7 @@ export interface WorkshopOptions {
   readonly ids?: 'own' | 'host' | undefined
 }
 
-/** Where machines of one state directory are made and unmade. */
+/** Creates and removes the machines of one state directory. */
 export class Workshop {
   readonly cache: Cache
 
@@ -63,12 +63,12 @@ export class Workshop {
     return join(this.home, 'sandboxes')
   }
 
-  /** Where owners of its machines show that they live. */
+  /** Where owners of its machines show that they are alive. */
   get ownersDir(): string {
     return ownersDirOf(dirname(this.home))
   }
 
-  /** Starts a machine whose changes collect in `<dir>/upper`, after those that were asked for before, a few at a time. */
+  /** Starts a machine whose changes collect in `<dir>/upper`, after earlier requests, a few at a time. */
   make(request: MachineRequest, signal = unbounded): Promise<OwnedMachine> {
     return starts.run(signal, () => this.makeNow(request))
   }
@@ -98,8 +98,8 @@ export class Workshop {
   }
 
   /**
-   * Removes what is left of a machine whose processes are dead or to be killed. Files that cannot be removed are put
-   * aside, where they do no harm; true when that was needed.
+   * Removes what is left of a machine whose processes are dead or about to be killed. Files that cannot be removed are
+   * moved aside, where they do no harm; returns true if that was necessary.
    */
   async discard(id: string, dir: string): Promise<boolean> {
     await this.groups.at(id).remove()
@@ -114,7 +114,7 @@ export class Workshop {
     return stuck
   }
 
-  /** Tries once more to remove what was put aside; returns what is still there. */
+  /** Tries again to remove what was moved aside; returns what is still there. */
   async emptyQuarantine({ dryRun }: { readonly dryRun: boolean }): Promise<string[]> {
     const dir = join(this.home, quarantine)
     const ids = await readdir(dir).catch(() => [])
@@ -138,15 +138,15 @@ export class Workshop {
 
 /** More at once would only wait for the same disk. */
 const removals = new Semaphore(16)
-/** Starting one sandbox after the other lets the first trials go on while the last ones still wait. */
+/** Starting sandboxes one after another lets the first trials proceed while the last ones still wait. */
 const starts = new Semaphore(4 * availableParallelism())
 const unbounded = new AbortController().signal
 setMaxListeners(0, unbounded)
 
-/** Where files lie that nothing could remove. */
+/** Where files are kept that could not be removed. */
 const quarantine = 'quarantine'
 
-/** Makes the directories of a workshop; throws a UserError where that cannot be. */
+/** Makes the directories of a workshop; throws a UserError if that is impossible. */
 export async function makeHome(stateDir: string): Promise<string> {
   const home = join(stateDir, 'local')
   if (/[,:\\\s]/.test(home))
@@ -157,12 +157,12 @@ export async function makeHome(stateDir: string): Promise<string> {
   try {
     for (const name of ['bases', 'layers', 'images', 'sandboxes', 'empty', 'merged', quarantine])
       await mkdir(join(home, name), { recursive: true })
-    // A program inside may leave set-user-id files in its layer: no other user of the host may reach them.
+    // A program inside may leave set-user-id files in its layer, so no other user of the host may reach them.
     await chmod(home, 0o700)
     return home
   } catch (error) {
     const code = codeOf(error)
-    // A full disk stops a job, and is told apart by its own error.
+    // A full disk stops a job and is reported by its own error.
     if (code === undefined || code === 'ENOSPC' || code === 'EDQUOT') throw error
     throw new UserError(
       `${home}: expected a directory for sandboxes that can be written to, got ${code}`,
@@ -171,7 +171,7 @@ export async function makeHome(stateDir: string): Promise<string> {
   }
 }
 
-/** Groups of different state directories must not be taken for each other's. */
+/** Groups of different state directories must not be confused. */
 function groupName(home: string): string {
   return `ot-agent-${createHash('sha256').update(home).digest('hex').slice(0, 8)}`
 }

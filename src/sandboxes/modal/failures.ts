@@ -1,11 +1,11 @@
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import { cloudFailure } from '../cloud/failures.ts'
 
-/** Numbers of gRPC: the package does not export the class of its errors, so they are told by these. */
+/** gRPC status codes: the package does not export its error classes, so errors are identified by these. */
 const [deadlineExceeded, notFound, permissionDenied, resourceExhausted, failedPrecondition] = [4, 5, 7, 8, 9]
 const [aborted, internal, unavailable, unauthenticated] = [10, 13, 14, 16]
 
-/** What the package throws, as our own errors. */
+/** Translates the package's errors into ours. */
 export function failureOf(error: unknown): Error {
   if (error instanceof BoundaryError || error instanceof UserError) return error
   const message = `Modal: ${messageOf(error).slice(0, 500)}`
@@ -38,7 +38,7 @@ export function failureOf(error: unknown): Error {
   }
 }
 
-/** Runs a request; what it throws becomes one of ours. */
+/** Runs a request and translates its errors into ours. */
 export async function asking<T>(request: () => Promise<T>): Promise<T> {
   try {
     return await request()

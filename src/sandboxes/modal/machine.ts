@@ -12,7 +12,7 @@ import type {
 import { transferFailure } from '../common/transfer-rules.ts'
 import { asking, failureOf } from './failures.ts'
 
-/** A sandbox of Modal. Starting again from its files means another sandbox, so which one it is changes. */
+/** A Modal sandbox. Restarting it from its files makes another sandbox, so the one it refers to changes. */
 export class ModalMachine implements CloudMachine {
   constructor(
     private sandbox: Modal.Sandbox,
@@ -44,7 +44,7 @@ export class ModalMachine implements CloudMachine {
       return {
         exited: exitOf(process, reading),
         write: (text) => asking(() => process.stdin.writeText(text)),
-        // Modal cannot kill one program; ours end with their input.
+        // Modal cannot kill a single program; ours end with their input.
         kill: () => process.closeStdin().catch(() => {}),
       }
     })
@@ -91,7 +91,7 @@ export class ModalMachine implements CloudMachine {
     throw new BoundaryError('task', 'a sandbox of Modal keeps the network it started with', { retryable: false })
   }
 
-  /** Its end is fixed; what is put off is the end of an idle sandbox. */
+  /** The end of the sandbox is fixed; this postpones only the end for being idle. */
   async extend(): Promise<void> {
     await this.run('true')
   }
@@ -112,7 +112,7 @@ export class ModalMachine implements CloudMachine {
 /** Files for a verifier are not needed for longer. */
 const snapshotMs = 24 * 3600 * 1000
 
-/** Ends a sandbox; one that is gone already is fine. */
+/** Ends a sandbox; one that is already gone is fine. */
 export async function end(sandbox: Modal.Sandbox): Promise<void> {
   try {
     await asking(() => sandbox.terminate())

@@ -127,12 +127,12 @@ function networkOf(network: Network): Pick<Modal.SandboxCreateParams, 'blockNetw
   return { outboundDomainAllowlist: [...network.hosts] }
 }
 
-/** The files a Dockerfile copies travel inside its commands, so they must be few. */
+/** The files a Dockerfile copies are sent inside its commands, so they must be small. */
 const payloadLimitBytes = 2 << 20
-/** One argument of a program may have 128 KiB. */
+/** A single program argument may have 128 KiB. */
 const chunkChars = 90_000
 
-/** What Modal builds, and how commands in it run. Modal itself finds an image again that it built from the same commands. */
+/** What Modal builds, and how commands in it run. Modal itself reuses an image that it built from the same commands. */
 async function describeImage(
   client: Modal.ModalClient,
   environment: Environment,
@@ -156,7 +156,7 @@ async function describeImage(
   return { image, description: { ...plainImage(needed.key), ...recipe.config, notes: recipe.notes } }
 }
 
-/** Every command is one line; its text is packed so that no quoting can go wrong on the way. */
+/** Every command is one line; its text is encoded so that no quoting can go wrong on the way. */
 function commandsOf(recipe: Recipe): string[] {
   return recipe.steps.flatMap(({ title, script, payload }) => {
     const run = `RUN printf %s ${base64(script)} | base64 -d | sh`
@@ -177,7 +177,7 @@ function base64(text: string): string {
   return Buffer.from(text).toString('base64')
 }
 
-/** A build that Modal gave up: the task's fault. Trouble on the way to Modal is not. */
+/** A build that Modal gave up on is the task's fault. Trouble on the way to Modal is not. */
 function buildFailure(error: unknown): BoundaryError | null {
   const message = messageOf(error)
   if (!/image build .*failed|build failed/i.test(message)) return null

@@ -9,14 +9,14 @@ export interface Address {
 
 export type Resolve = (name: string) => Promise<readonly Address[]>
 
-/** Addresses that are not public: this machine's own, its neighbours', a cloud's metadata server. */
+/** Non-public addresses: this machine's own, its neighbours', a cloud's metadata server. */
 const inner = listOf([
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/4', '240.0.0.0/4'],
   ...['::/127', '64:ff9b::/96', 'fc00::/7', 'fe80::/10', 'ff00::/8'],
 ])
 
-/** The hosts a sandbox may reach: names, `*.name` for all below a name, addresses and ranges of them. */
+/** The hosts a sandbox may reach: names, `*.name` for everything below a name, addresses and address ranges. */
 export class AllowedHosts {
   private readonly names: readonly string[]
   private readonly addresses: BlockList
@@ -30,8 +30,8 @@ export class AllowedHosts {
   }
 
   /**
-   * Where to connect for a host: its addresses, or none when it is not allowed. A name that leads inside, to this machine or
-   * its neighbours, needs that address on the list too: the owner of a name may point it anywhere.
+   * Where to connect for a host: its addresses, or none when it is not allowed. A name that resolves to this machine or
+   * its neighbours needs that address on the list too: the owner of a name may point it anywhere.
    */
   async find(host: string): Promise<readonly Address[]> {
     const name = plainName(host)
@@ -50,7 +50,10 @@ function matches(name: string, allowed: string): boolean {
   return allowed.startsWith('*.') ? name.endsWith(allowed.slice(1)) : name === allowed
 }
 
-/** As names are compared: lower case, without the dot of the root and the brackets of an address in a URL. */
+/**
+ * The form in which names are compared: lower case, without the root's dot and without the brackets of an address in a
+ * URL.
+ */
 function plainName(host: string): string {
   return host
     .toLowerCase()
@@ -67,7 +70,7 @@ function listOf(addresses: readonly string[]): BlockList {
   return list
 }
 
-/** Whether an address is of this machine, its neighbours or a cloud's metadata server, not of the internet. */
+/** Whether an address belongs to this machine, its neighbours or a cloud's metadata server, not to the internet. */
 export function isInnerAddress(address: string): boolean {
   return holds(inner, address)
 }

@@ -7,15 +7,16 @@ export interface LeaseProvider extends SandboxProvider {
 }
 
 /**
- * Gives a provider whose sandboxes have doors the ability to allow some hosts only: such a sandbox has no network at all, and a
- * door to a proxy of ours that knows the list. Programs find it by the usual variables; one that does not look there reaches nothing.
+ * Makes a provider whose sandboxes have doors able to allow only some hosts: such a sandbox has no network at all, and
+ * a door to our proxy, which knows the list. Programs find it through the usual variables; one that ignores them
+ * reaches nothing.
  */
 export function withAllowlist(provider: LeaseProvider): SandboxProvider {
   return {
     ...provider,
     can: { ...provider.can, network: [...provider.can.network, 'allowlist'] },
     preflight: async (how) => {
-      // Loaded before the first trial where one may need it: an import that fails once fails for ever after.
+      // Loaded before the first trial that may need it: an import that fails once fails forever.
       if (how?.networks?.includes('allowlist') ?? true) await hostGate()
       await provider.preflight(how)
     },
@@ -44,7 +45,10 @@ const openProxy: OpenGate = async (network, openDoor) => {
   }
 }
 
-/** What curl, wget, git, apt, pip, npm and Node look for; servers inside the sandbox itself are reached directly. */
+/**
+ * The variables that curl, wget, git, apt, pip, npm and Node read; servers inside the sandbox itself are reached
+ * directly.
+ */
 function proxyVariables(url: string): Record<string, string> {
   const direct = 'localhost,127.0.0.1,::1'
   const both = (name: string, value: string) => ({ [name]: value, [name.toUpperCase()]: value })

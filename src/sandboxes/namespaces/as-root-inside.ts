@@ -28,7 +28,7 @@ export function asRootInside({ mode, unshare }: RootInside): AsRootInside {
     child.stdin.on('error', () => {})
     child.stdin.end(stdin)
     const [code] = (await once(child, 'close')) as [number | null]
-    // It ends with 1 too when the program could not even be started.
+    // It also exits with 1 when the program could not even be started.
     if (code !== 0 && /^unshare: /.test(first))
       throw new Error(`cannot run ${argv[0]}: ${first.trim()}`, exhaustionCause(first))
     if (code !== 0 && code !== 1) throw new Error(`${argv[0]} exited with ${code}: ${complaint.trim()}`)
@@ -36,10 +36,10 @@ export function asRootInside({ mode, unshare }: RootInside): AsRootInside {
   }
 }
 
-/** The environment of every trusted program we start: nothing of the caller's own reaches it. */
+/** The environment of every trusted program we start: nothing of the caller's environment reaches it. */
 export const cleanEnv = { PATH: systemPath }
 
-/** A range in /etc/subuid and the helpers that may map it. */
+/** Whether there is a range in /etc/subuid, and the helpers that may map it. */
 export function hasSubordinateIds(): boolean {
   const uid = process.getuid?.()
   const username = userName()
@@ -53,7 +53,7 @@ export function hasSubordinateIds(): boolean {
   )
 }
 
-/** The user's name, or their number where /etc/passwd has no name for it, as in many containers. */
+/** The user's name, or their id if /etc/passwd has no name for it, as in many containers. */
 export function userName(): string {
   try {
     return userInfo().username
@@ -65,8 +65,8 @@ export function userName(): string {
 const closeOnExec = 0o2000000
 
 /**
- * Open files that this process inherited and that every program it starts would inherit.
- * Node closes the low ones by itself; the rest must not reach a sandbox.
+ * Open files that this process inherited and that every program it starts would inherit. Node closes the low ones by
+ * itself; the rest must not reach a sandbox.
  */
 function inheritedDescriptors(): number[] {
   const numbers = readdirSync('/proc/self/fd').map(Number)
@@ -87,5 +87,5 @@ const leaked = inheritedDescriptors()
 /** The shell for our scripts: dash starts faster, but only bash can close a descriptor above 9. */
 export const shell = leaked.length > 0 ? '/bin/bash' : '/bin/sh'
 
-/** Lines that close what must not be inherited. */
+/** Shell lines that close descriptors that must not be inherited. */
 export const closeInherited: readonly string[] = leaked.map((fd) => `exec ${fd}>&-`)

@@ -8,11 +8,11 @@ import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { systemPath } from '../../lib/programs.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 
-/** How a process of ours gets into a sandbox's network. */
+/** How one of our processes enters a sandbox's network. */
 export interface DoorFrame {
   /** Arguments of nsenter; null when the sandbox shares our own network. */
   readonly enter: readonly string[] | null
-  /** What to say when it cannot. */
+  /** Advice for the user when it cannot. */
   readonly cure?: string
 }
 
@@ -25,13 +25,13 @@ export async function openDoor({ enter, cure }: DoorFrame, accept: (socket: Dupl
   return {
     url: `http://127.0.0.1:${address.port}`,
     close: async () => {
-      // Not waiting for its callback: a server that was handed over never calls it.
+      // Does not wait for its callback: a server that was handed over never calls it.
       if (server.listening) server.close()
     },
   }
 }
 
-/** The way into the network of a process; as an ordinary user through its user namespace, where we own that. */
+/** How to enter the network of a process; for an ordinary user through its user namespace, if we own that. */
 export function frameOf(pid: number, cure: string): DoorFrame {
   const user = process.getuid?.() === 0 ? [] : ['--preserve-credentials', `--user=/proc/${pid}/ns/user`]
   return { enter: sharesNetwork(pid) ? null : [...user, `--net=/proc/${pid}/ns/net`], cure }
@@ -51,7 +51,7 @@ async function listenHere(): Promise<Server> {
   return server
 }
 
-/** Run for a moment in the sandbox's network only: it makes the listening socket there and hands it to us. */
+/** Runs briefly in the sandbox's network only: it makes the listening socket there and passes it to us. */
 const carpenter = `const server = require('node:net').createServer().listen(0, '127.0.0.1', () => process.send('door', server))`
 
 async function listenInside(enter: readonly string[], cure: string | undefined): Promise<Server> {
@@ -77,7 +77,7 @@ async function listenInside(enter: readonly string[], cure: string | undefined):
     },
   )
   const server = await Promise.race([handed, gone])
-  // It still listens too, and must not take a connection that is meant for us.
+  // It is still listening too, and must not take a connection that is meant for us.
   child.kill('SIGKILL')
   await gone
   if (server instanceof Server) return server

@@ -18,7 +18,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A server that echoes what it was asked, and a gate that leads to it by the hosts given. */
+/** A server that echoes its request, and a gate that lets through the given hosts. */
 async function open(hosts: readonly string[]) {
   const outside = createServer(async (incoming, response) => {
     response.end(`${incoming.method} ${incoming.url} ${incoming.headers.host} ${await text(incoming)}`)

@@ -4,7 +4,7 @@ import { type Duplex, pipeline } from 'node:stream'
 import { HttpPool, HttpShare, turnAway } from '../../lib/http-share.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 
-/** Where a request wants to go. */
+/** The destination of a request. */
 interface Target {
   readonly host: string
   readonly port: number
@@ -13,15 +13,15 @@ interface Target {
 /** Programs inside may be hostile; each connection costs this process a file or two. */
 const limits = { connections: 128, requests: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 const sure = { connections: 16, requests: 0, bytes: 0 }
-/** What the sandboxes of all trials share beyond what each of them is sure of. */
+/** What the sandboxes of all trials share beyond what each is guaranteed. */
 const pool = new HttpPool({ ...limits, connections: 1024 })
-/** How long a new connection may take to say where it wants to go. */
+/** How long a new connection may take to name its destination. */
 const headMs = 30_000
 
-/** A proxy for one sandbox: takes connections of programs inside and lets them through to allowed hosts only. */
+/** A proxy for one sandbox: accepts connections of programs inside and lets them through to allowed hosts only. */
 export function openHostGate(hosts: AllowedHosts): { readonly accept: (socket: Duplex) => void; close(): void } {
   const share = new HttpShare(limits, sure, pool)
-  /** Every open connection, with the clock that ends it unless it says where it wants to go. */
+  /** Every open connection, with the timer that closes it unless it names its destination. */
   const heads = new Map<Duplex, NodeJS.Timeout>()
   const server = createServer((incoming, response) => {
     clearTimeout(heads.get(incoming.socket))
@@ -52,7 +52,7 @@ export function openHostGate(hosts: AllowedHosts): { readonly accept: (socket: D
   }
 }
 
-/** `CONNECT host:port`: what follows is theirs, byte for byte. */
+/** `CONNECT host:port`: everything after it is passed on, byte for byte. */
 async function tunnel(hosts: AllowedHosts, incoming: IncomingMessage, socket: Duplex): Promise<void> {
   const target = targetOf(`http://${incoming.url}`)
   const outside = target && (await reach(hosts, target))
@@ -67,8 +67,8 @@ async function tunnel(hosts: AllowedHosts, incoming: IncomingMessage, socket: Du
 }
 
 /**
- * `GET http://host/path`: a request passed on as it is, but for headers meant for the proxy and the host's name. That is the one of the
- * address, which is allowed: a server may have other hosts behind the same address.
+ * `GET http://host/path`: a request passed on unchanged, except for headers meant for the proxy and the Host header.
+ * That is set to the host of the address, which is allowed: a server may have other hosts at the same address.
  */
 async function forward(hosts: AllowedHosts, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const target = targetOf(incoming.url ?? '')
@@ -102,7 +102,9 @@ function targetOf(url: string): Target | null {
   return { host: parsed.hostname, port: Number(parsed.port || 80) }
 }
 
-/** A connection to the first address of a host that answers; null when it is not allowed or none does. */
+/**
+ * A connection to the first address of a host that answers; null when the host is not allowed or no address answers.
+ */
 async function reach(hosts: AllowedHosts, { host, port }: Target): Promise<Socket | null> {
   for (const { address } of await hosts.find(host)) {
     const socket = await new Promise<Socket | null>((settle) => {

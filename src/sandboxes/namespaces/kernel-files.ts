@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Files of /proc that tell about the whole machine or its keys; containers do not show them either. */
+/** Files of /proc that reveal the whole machine or its keys; containers hide them, too. */
 const hidden = new Set([
   'acpi',
   'asound',
@@ -17,29 +17,32 @@ const hidden = new Set([
   'timer_stats',
 ])
 
-/** Directories in which the kernel has nothing to write to. */
+/** Directories in which the kernel offers nothing to write to. */
 const harmless = new Set(['sysvipc', 'tty'])
 
-/** An entry of /proc that belongs to the machine and not to a process. */
+/** An entry of /proc that belongs to the machine, not to a process. */
 export interface KernelFile {
   readonly path: string
   readonly isDirectory: boolean
-  /** Not even to be read; otherwise it is only not to be written. */
+  /** Not readable either; otherwise only not writable. */
   readonly isHidden: boolean
 }
 
 interface Known {
   readonly all: readonly KernelFile[]
-  /** Without those that their modes keep from everyone but root. */
+  /** Entries whose modes do not already keep everyone but root out. */
   readonly open: readonly KernelFile[]
   readonly sinceMs: number
 }
 
 let known: Known | undefined
 
-/** What a sandbox must cover in its /proc: all of it where root inside is the same user as root outside, and owns these files. */
+/**
+ * What a sandbox must cover in its /proc: all of it if root inside is the same user as root outside, who owns these
+ * files.
+ */
 export function kernelFiles({ ownedByRootInside }: { readonly ownedByRootInside: boolean }): readonly KernelFile[] {
-  // They change when a module is loaded, and are looked at for every sandbox.
+  // They change when a module is loaded, and are checked for every sandbox.
   if (known === undefined || Date.now() - known.sinceMs > 5000) {
     const all = findKernelFiles()
     known = { all, open: all.filter(isOpenToOthers), sinceMs: Date.now() }
@@ -47,7 +50,7 @@ export function kernelFiles({ ownedByRootInside }: { readonly ownedByRootInside:
   return ownedByRootInside ? known.all : known.open
 }
 
-/** Directories whose files others may write to, or the owner of a namespace. */
+/** Directories whose files are writable by others, or by the owner of a namespace. */
 const openDirs = new Set(['/proc/fs', '/proc/pressure', '/proc/sys'])
 
 function isOpenToOthers({ path, isDirectory, isHidden }: KernelFile): boolean {

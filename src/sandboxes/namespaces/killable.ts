@@ -6,18 +6,18 @@ import { exhaustedBy, patiently } from '../../lib/exhaustion.ts'
 import { codeOf } from '../../lib/files.ts'
 import { signalProcess } from '../../lib/spawn-process.ts'
 
-/** The processes of one command, to be killed together. */
+/** The processes of one command, which are killed together. */
 export interface KillableGroup {
   /** A process joins by writing 0 into each of these. */
   readonly joinFiles: readonly string[]
   /** Variables its processes must carry. */
   readonly env?: Readonly<Record<string, string>>
   kill(): Promise<void>
-  /** After its command ended: whether it is empty and may serve another, must be kept, or can be forgotten. */
+  /** After its command ended: whether it is empty and may serve another command, must be kept, or can be forgotten. */
   release(): 'reuse' | 'keep' | 'forget'
 }
 
-/** A command's processes in a control group of their own. */
+/** A command's processes in their own control group. */
 export function groupOf(processes: ProcessGroup): KillableGroup {
   return {
     joinFiles: processes.joinFiles,
@@ -27,10 +27,10 @@ export function groupOf(processes: ProcessGroup): KillableGroup {
 }
 
 /**
- * Where control groups cannot be made, a command's processes are found by a variable in their environment.
- * The program that starts the command must carry it too: on its way in, a command is a process that has not become
- * the command yet, and one that is missed then runs on after everything else was killed.
- * A process that rewrites its environment escapes this; it dies with the sandbox.
+ * Where control groups cannot be made, a command's processes are found by a variable in their environment. The program
+ * that starts the command must carry it too: on its way in, a process has not become the command yet, and if it is
+ * missed, it keeps running after everything else was killed. A process that rewrites its environment escapes this; it
+ * dies with the sandbox.
  */
 export function markedGroup(): KillableGroup {
   const [name, value] = ['OT_AGENT_COMMAND', randomUUID()]
@@ -49,12 +49,12 @@ export function markedGroup(): KillableGroup {
   }
 }
 
-/** The groups of a sandbox's commands; an empty one serves the next command. */
+/** The groups of a sandbox's commands; an empty one is reused for the next command. */
 export class CommandGroups {
   private readonly all = new Set<KillableGroup>()
   private readonly free: KillableGroup[] = []
 
-  /** `parent` is null where this process cannot make control groups. */
+  /** `parent` is null if this process cannot make control groups. */
   constructor(private readonly parent: Pick<ControlGroup, 'child'> | null) {}
 
   take(): KillableGroup {
@@ -77,7 +77,9 @@ export class CommandGroups {
   }
 }
 
-/** `unsure`: a process was just becoming another program, or ended and may have left a child that was not listed yet. */
+/**
+ * `unsure`: a process was just becoming another program, or ended and may have left a child that was not listed yet.
+ */
 function findMarked(mark: string): { marked: number[]; unsure: boolean } {
   const marked: number[] = []
   let unsure = false
@@ -96,16 +98,19 @@ function environmentOf(pid: string): readonly string[] | 'unknown' {
     return text === '' && mayBeBecoming(pid) ? 'unknown' : text.split('\0')
   } catch (error) {
     if (exhaustedBy(error) !== null) throw error
-    // What we may not look at is not ours.
+    // What we may not examine is not ours.
     return codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM' ? [] : 'unknown'
   }
 }
 
-/** In the middle of `exec` a process has no environment. Zombies and kernel threads have none either, but no memory at all. */
+/**
+ * In the middle of `exec` a process has no environment. Zombies and kernel threads have none either, but they also have
+ * no memory.
+ */
 function mayBeBecoming(pid: string): boolean {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const field = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  // Counted from the third, as proc(5) numbers them.
+  // Counted from the third field, in the numbering of proc(5).
   const [memory, start, end] = [field[23 - 3], field[50 - 3], field[51 - 3]]
   return memory !== '0' && (end === '0' || start !== end)
 }

@@ -30,8 +30,8 @@ export type LeaseFile = z.infer<typeof leaseSchema>
 const held = new Set<string>()
 
 /**
- * A new sandbox's name. It names its owner too, for the moments when its lease is not written yet or gone already; from before
- * the name is used until this process ends, a mark in `ownersDir` says that the owner lives.
+ * A new sandbox's name. It includes its owner, for the moments when its lease is not written yet or already gone; from
+ * before the name is used until this process ends, a mark in `ownersDir` says that the owner is alive.
  */
 export function newId(ownersDir: string): string {
   return `${randomBytes(6).toString('hex')}-${markName(markedOurselves(ownersDir))}`
@@ -43,14 +43,17 @@ function ownerFromId(id: string): ProcessIdentity | null {
   if (mark === undefined) return null
   const [, pid, startTicks] = /^(\d+)-(\d+)$/.exec(mark) ?? []
   if (pid === undefined || startTicks === undefined) return parseMarkName(mark)
-  // The name that earlier versions gave: taken to be of this machine's present run.
+  // The name format of earlier versions: assumed to be from this machine's current boot.
   return { ...ourselves(), pid: Number(pid), startTicks, pidNs: undefined }
 }
 
 /** How long an owner of an earlier version may be silent: it renewed the time of each lease every 15 seconds. */
 const silenceMs = 120_000
 
-/** Whether the owner of a sandbox lives, by its lease or, without one, by its name; `unknown` for a name that is not ours. */
+/**
+ * Whether the owner of a sandbox is alive, according to its lease or, without one, its name; `unknown` for a name that
+ * is not ours.
+ */
 export function ownerLiveness(
   id: string,
   lease: LeaseFile | null,
@@ -63,7 +66,7 @@ export function ownerLiveness(
   return liveness === 'dead' && isOld && Date.now() - changedMs(leasePath(place.dir)) < silenceMs ? 'unknown' : liveness
 }
 
-/** When a sandbox's owner was last known to live, in milliseconds since 1970. */
+/** When a sandbox's owner was last known to be alive, in milliseconds since 1970. */
 function lastSignOfOwner(id: string, lease: LeaseFile | null, place: { dir: string; ownersDir: string }): number {
   const owner = lease?.process ?? ownerFromId(id)
   const mark = owner && markName(owner)
@@ -75,10 +78,10 @@ function changedMs(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
-/** Writes the lease of this process for a sandbox's directory. */
+/** Writes this process's lease into a sandbox's directory. */
 export function saveLease(dir: string, id: string, owner: SandboxOwner, holder: ProcessIdentity | null): void {
   const lease: LeaseFile = { schema: 'lease/1', id, owner, process: ourselves(), holder }
-  // With a holder it is longer than without. A file that is emptied first goes to the disk as soon as it is closed.
+  // It is longer with a holder than without. A file that is first emptied is flushed to disk when it is closed.
   const isLonger = holder !== null && held.has(dir)
   writeFileSync(leasePath(dir), `${JSON.stringify(lease)}\n`, { flag: isLonger ? 'r+' : 'w' })
   held.add(dir)
@@ -90,7 +93,7 @@ export function forgetLease(dir: string): number {
   return held.size
 }
 
-/** The lease in a directory, or null when there is none that can be read. */
+/** The lease in a directory, or null when there is none that is readable. */
 export function loadLease(dir: string): LeaseFile | null {
   try {
     return leaseSchema.parse(readJson(readFileSync(leasePath(dir), 'utf8')))
@@ -103,7 +106,7 @@ function leasePath(dir: string): string {
   return join(dir, 'lease.json')
 }
 
-/** Whether it may go: its owner is dead, or the caller said how long a silence is long enough. */
+/** Whether it may be removed: its owner is dead, or has been silent for as long as the caller allows. */
 export function isAbandoned(
   found: Reaped,
   lease: LeaseFile | null,

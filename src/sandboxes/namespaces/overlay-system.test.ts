@@ -13,7 +13,7 @@ afterEach(() => rm(dir, { recursive: true, force: true }))
 
 const asRoot: AsRootInside = async ([program = '', ...args], input) => execFileSync(program, args, { input })
 
-/** Files by their paths, below a layer of an overlay. */
+/** Writes files below a layer of an overlay. */
 async function write(layer: string, ...paths: string[]): Promise<void> {
   await mkdir(join(dir, layer), { recursive: true })
   for (const path of paths) {

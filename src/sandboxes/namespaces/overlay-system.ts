@@ -18,7 +18,7 @@ import { blockBytes, paddingOf, parseHeader } from '../../lib/tar-format.ts'
 
 /** The directories one overlay is made of. */
 export interface OverlayDirs {
-  /** Where it appears inside, without a slash at the end; empty for the root. */
+  /** Its mount point inside, without a trailing slash; empty for the root. */
   readonly target: string
   /** Holds what programs inside changed. */
   readonly upper: string
@@ -26,17 +26,19 @@ export interface OverlayDirs {
   readonly lowers: readonly string[]
 }
 
-/** A changed system file, and where it lies on the host: a file, a directory, or the device that stands for a removed one. */
+/**
+ * A changed system file, and where it is on the host: a file, a directory, or the device that stands for a removed one.
+ */
 export interface FoundChange extends SystemChange {
   readonly at: string
 }
 
-/** Runs a program that may read and move everything inside, where this process itself may not. */
+/** Runs a program that may read and move everything inside, even where this process itself may not. */
 export type AsRootInside = (argv: readonly string[], stdin?: Uint8Array) => Promise<Buffer>
 
 /**
- * The system files that programs inside changed, found in the upper directories of overlays that nothing writes to meanwhile.
- * No link is followed. What lies deeper than any system file is not looked at. More than `limit` entries are an error.
+ * The system files that programs inside changed, found in the upper directories of overlays that nothing is writing to.
+ * No link is followed. Entries deeper than any system file are skipped. More than `limit` entries are an error.
  */
 export async function findSystemChanges(
   dirs: readonly OverlayDirs[],
@@ -59,7 +61,7 @@ export async function findSystemChanges(
   return [...whole, ...found.filter(({ path }) => !whole.some((dir) => path.startsWith(`${dir.path}/`)))]
 }
 
-/** What a record says about changes that were put back. */
+/** What a record says about changes that were restored. */
 export function listChanges(found: readonly SystemChange[]): SystemChanges {
   const reported = found.filter(({ path }) => !isBytecode(path))
   const told = reported.slice(0, listedChanges)
@@ -67,7 +69,7 @@ export function listChanges(found: readonly SystemChange[]): SystemChanges {
   return { files, total: reported.length }
 }
 
-/** Moves changed files out of the way, into a directory beside them; what comes back moves them to where they were. */
+/** Moves changed files out of the way, into a directory next to them; returns a function that moves them back. */
 export async function setAside(found: readonly FoundChange[], dir: string, asRoot: AsRootInside) {
   await mkdir(dir, { recursive: true })
   const moves = found.map(({ at }, index) => [at, `${toBytes(dir)}/${index}`] as const)
@@ -80,14 +82,14 @@ export async function setAside(found: readonly FoundChange[], dir: string, asRoo
 async function move(from: string, to: string, asRoot: AsRootInside): Promise<void> {
   await rename(bytesOf(from), bytesOf(to)).catch(async (error: unknown) => {
     if (codeOf(error) !== 'EACCES' && codeOf(error) !== 'EPERM') throw error
-    // Names go through stdin: they need not be UTF-8.
+    // Names go through stdin, because they need not be UTF-8.
     await asRoot(['xargs', '-0', 'mv', '-T', '--'], bytesOf(`${from}\0${to}\0`))
   })
 }
 
 type Kind = 'dir' | 'removed' | 'other'
 
-/** How directories are read: by this process, or from a list that someone with more rights made. */
+/** How directories are read: by this process, or from a list that a process with more rights made. */
 interface Tree {
   list(dir: string): readonly (readonly [name: string, kind: Kind])[]
   kindOf(path: string): Kind | null
@@ -96,7 +98,7 @@ interface Tree {
 
 const depthLimit = 40
 const textBytes = 64 * 1024
-/** Blocking calls cost a fraction of others; after this many entries, everything else has its turn. */
+/** Blocking calls cost a fraction of others; after this many entries, everything else gets its turn. */
 const seenAtOnce = 64
 
 type Candidate = Omit<FoundChange, 'change'>
@@ -146,7 +148,7 @@ class Walk {
     if (await isSystemFile({ path, change }, view)) this.found.push({ path, at, change })
   }
 
-  /** The image's directories of a name; empty when it has something else there; null when it has nothing. */
+  /** The image's directories with a name; empty when it has something else there; null when it has nothing. */
   private imageAt(lowers: readonly string[], name: string): string[] | null {
     const dirs: string[] = []
     for (const lower of lowers) {
@@ -198,7 +200,7 @@ function direct(asRoot: AsRootInside): Tree {
   }
 }
 
-/** Null: not there, or too far down to be named. */
+/** Null: missing, or too deep to be named. */
 function ifReachable<T>(look: () => T): T | null {
   try {
     return look()
@@ -208,7 +210,7 @@ function ifReachable<T>(look: () => T): T | null {
   }
 }
 
-/** Programs inside can make no devices: one that is there stands for a file that was removed. */
+/** Programs inside cannot make devices: one that exists stands for a removed file. */
 function kindOfEntry(entry: { isDirectory(): boolean; isCharacterDevice(): boolean }): Kind {
   if (entry.isDirectory()) return 'dir'
   return entry.isCharacterDevice() ? 'removed' : 'other'
@@ -225,7 +227,10 @@ async function headOf(path: string): Promise<string> {
   }
 }
 
-/** Directories of other users, read at once by someone who may; those at the bottom are open to all. Layers of the image have no limit. */
+/**
+ * Directories of other users, listed at once by a program that may read them; those at the bottom are open to all. The
+ * limit does not apply to layers of the image.
+ */
 export async function listTree(overlays: readonly OverlayDirs[], asRoot: AsRootInside, limit: number): Promise<Tree> {
   const [uppers, layers] = [overlays.map(({ upper }) => upper), overlays.flatMap(({ lowers }) => lowers.slice(0, -1))]
   const tops = [...uppers, ...layers]
@@ -249,7 +254,7 @@ export async function listTree(overlays: readonly OverlayDirs[], asRoot: AsRootI
   }
 }
 
-/** What is in each directory. An empty line of the list begins the next top. */
+/** The contents of each directory. An empty line of the list starts the next top directory. */
 function parseList(list: string, tops: readonly string[]): ReadonlyMap<string, ReadonlyMap<string, Kind>> {
   const dirs = new Map<string, Map<string, Kind>>()
   let nth = -1
@@ -265,7 +270,10 @@ function parseList(list: string, tops: readonly string[]): ReadonlyMap<string, R
   return dirs
 }
 
-/** Directories whose contents take the place of the image's, or show another directory of it: a mark says so that only tar can read for us. */
+/**
+ * Directories that replace the image's contents, or show another directory of the image: a mark says so, which only tar
+ * can read for us.
+ */
 async function opaqueAmong(candidates: readonly Candidate[], asRoot: AsRootInside): Promise<Candidate[]> {
   if (candidates.length === 0) return []
   const argv = ['tar', '--xattrs', '--xattrs-include=*', '--no-recursion', '--null', '-T', '-', '-cPf', '-']
@@ -286,11 +294,11 @@ async function opaqueAmong(candidates: readonly Candidate[], asRoot: AsRootInsid
     if (marked && candidate) opaque.push(candidate)
     marked = false
   }
-  // Only the outermost: what is in it goes with it.
+  // Only the outermost: what is in it moves with it.
   return opaque.filter(({ path }) => !opaque.some((other) => path.startsWith(`${other.path}/`)))
 }
 
-/** Paths are kept byte by byte, as Latin-1 text: a name inside need not be UTF-8. */
+/** Paths are kept byte by byte, as Latin-1 text, because a name inside need not be UTF-8. */
 function toBytes(path: string): string {
   return Buffer.from(path, 'utf8').toString('latin1')
 }

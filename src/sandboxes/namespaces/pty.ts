@@ -15,11 +15,11 @@ interface Start {
 }
 
 export interface PtyOptions extends TerminalOptions {
-  /** The user and group on the host that programs inside may open the terminal as; this process's by default. */
+  /** The user and group id on the host as which programs inside may open the terminal; default: this process's. */
   readonly owner?: number | undefined
 }
 
-/** Opens a pseudo-terminal on a command; `cleanUp` runs once it has ended, however it ended. */
+/** Opens a pseudo-terminal on a command; `cleanUp` runs once it has ended, in whatever way. */
 export async function openPty(entry: Start, options: PtyOptions, cleanUp: () => Promise<void>): Promise<Terminal> {
   const pty = await patiently(async () => start(entry, options)).catch(async (error: unknown) => {
     await cleanUp()
@@ -60,14 +60,14 @@ export interface PtyProgram extends EventEmitter {
 }
 
 /**
- * The same for a program that another process starts: it costs no fork of this process, which is large. `start` gets the
- * descriptor of the near end, with which that process opens the far end; listeners must be added to what it returns at once.
+ * The same for a program that another process starts: it avoids a fork of this large process. `start` gets the
+ * descriptor of the near end, with which that process opens the far end; listeners must be added to its result at once.
  */
 export async function openPtyOf(
   start: (fd: number) => Promise<PtyProgram>,
   cleanUp: () => Promise<void>,
 ): Promise<Terminal> {
-  // No program that this process starts inherits it: Node opens files so.
+  // Programs started by this process do not inherit it: Node opens files that way.
   const fd = await patiently(async () => openSync('/dev/ptmx', nearEnd)).catch(failed)
   const program = await start(fd).catch((error: unknown) => {
     closeSync(fd)
@@ -81,7 +81,7 @@ export async function openPtyOf(
   const output = new NearEnd(fd)
   output.setEncoding('utf8').resume()
   const input = new PtyInput(fd)
-  // It ends with an error when no program has the far end open any more.
+  // It ends with an error once no program has the far end open.
   output.on('error', () => {})
   const closed = new Promise((resolve) => output.once('close', resolve)).then(() => input.close())
   const exited = ended.then(async ([code, signal]) => {
@@ -108,7 +108,10 @@ export async function openPtyOf(
   }
 }
 
-/** The near end of a terminal. Its descriptor stays open while its number is in use elsewhere, so that the number cannot mean another file. */
+/**
+ * The near end of a terminal. Its descriptor stays open while its number is in use elsewhere, so that the number cannot
+ * refer to another file.
+ */
 class NearEnd extends ReadStream {
   private readonly uses = new Set<Promise<unknown>>()
 
@@ -123,18 +126,18 @@ class NearEnd extends ReadStream {
   }
 }
 
-/** How long after a program's end we still read what it left in its terminal. */
+/** How long after a program's end we keep reading what it left in its terminal. */
 const lastWordsMs = 200
 
 const nearEnd = constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK
 
-/** Not by `import`: one that fails because files cannot be opened for a moment fails for ever after. */
+/** Not `import`: one that fails because files temporarily cannot be opened fails forever. */
 const require = createRequire(import.meta.url)
 
 function start({ program, args, env }: Start, { cols = 160, rows = 40, owner }: PtyOptions): IPty {
   const { spawn } = require('@lydell/node-pty') as typeof import('@lydell/node-pty')
   const pty = spawn(program, [...args], { cols, rows, cwd: '/', env: { ...env }, encoding: 'utf8' })
-  // Long before the program inside starts, or none could open /dev/stderr.
+  // Long before the program inside starts; otherwise no program could open /dev/stderr.
   if (owner !== undefined) chownSync(ptsOf(pty), owner, owner)
   return pty
 }
@@ -148,8 +151,9 @@ const shortestPauseMs = 2
 const longestPauseMs = 50
 
 /**
- * Writes to a pseudo-terminal without ever waiting for its program to read: a full terminal takes the rest later.
- * The library's own write blocks the whole process then, and for ever where the program in turn waits for us to read its echo.
+ * Writes to a pseudo-terminal without ever waiting for its program to read: if the terminal is full, the rest follows
+ * later. The library's own write blocks the whole process in that case, and forever if the program in turn waits for us
+ * to read its echo.
  */
 class PtyInput {
   private queue: Buffer[] = []
@@ -166,7 +170,7 @@ class PtyInput {
     if (this.timer === null) this.flush()
   }
 
-  /** What is written from now on waits for something. */
+  /** Holds back whatever is written from now on until an event. */
   async after(event: Promise<unknown>): Promise<void> {
     this.holds++
     await event
@@ -205,14 +209,17 @@ class PtyInput {
     try {
       return writeSync(this.fd, data)
     } catch (error) {
-      // Anything but a full terminal means that it is gone; its end is reported elsewhere.
+      // Any other error than a full terminal means that it is gone; its end is reported elsewhere.
       if (codeOf(error) !== 'EAGAIN') this.close()
       return 0
     }
   }
 }
 
-/** The descriptor of a pseudo-terminal, and word of when it is closed: both are there on Linux, but not in the library's types. */
+/**
+ * The descriptor of a pseudo-terminal and the event of its closing: both exist on Linux, but not in the library's
+ * types.
+ */
 function makePtyInput(pty: IPty): { write(data: string | Uint8Array): void; close(): void } {
   if (!('fd' in pty) || typeof pty.fd !== 'number' || !('on' in pty) || typeof pty.on !== 'function') {
     return { write: (data) => pty.write(Buffer.from(data).toString('utf8')), close: () => {} }

@@ -40,7 +40,7 @@ test('what was written is read, however busy this process is when the command en
   const child = spawn('sh', ['-c', '(read go < "$1"; echo late; echo > "$2") & exit 0', 'sh', go, written])
   child.once('exit', async () => {
     await setImmediate()
-    // By now the time to read on has begun; here it passes without a look at any pipe, while the text arrives.
+    // By now the drain time has begun; here it passes without any pipe being read, while the text arrives.
     execFileSync('sh', ['-c', 'echo > "$1"; read line < "$2"; sleep 0.2', 'sh', go, written])
   })
   expect(await runToEnd(child, {}, async () => {})).toMatchObject({ code: 0, stdout: 'late\n' })

@@ -9,17 +9,17 @@ import { ExhaustionError, exhaustionIn } from '../../lib/exhaustion.ts'
 import type { KillableGroup } from './killable.ts'
 
 export const defaultLimitBytes = 1024 * 1024
-/** How long after a command's end we still read what its background children left in the pipe. */
+/** How long after a command's end we keep reading what its background children left in the pipe. */
 const drainMs = 100
 
-/** A stream of a command, as far as it is read here. */
+/** The parts of a command's stream that are used here. */
 export interface OutputStream {
   on(event: 'data', listener: (chunk: Buffer) => void): unknown
   on(event: 'error', listener: () => void): unknown
   destroy(): unknown
 }
 
-/** A command that runs: a ChildProcess, or one that another program of ours started. It emits `exit` and `close`. */
+/** A running command: a ChildProcess, or one that another program of ours started. It emits `exit` and `close`. */
 export interface RunningCommand extends EventEmitter {
   readonly stdin: Writable | null
   readonly stdout: OutputStream | null
@@ -28,18 +28,21 @@ export interface RunningCommand extends EventEmitter {
   kill(signal: 'SIGKILL'): unknown
 }
 
-/** How a command ended; the caller knows what that is as an exit code. */
+/** How a command ended; the caller translates that to an exit code. */
 export interface Ended extends Omit<ExecResult, 'exitCode'> {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
 }
 
-/** Waits for a command, keeping the beginning of its output; a timeout or an abort calls `kill`, which must end all of it. */
+/**
+ * Waits for a command and keeps the beginning of its output; a timeout or an abort calls `kill`, which must end all of
+ * its processes.
+ */
 export async function runToEnd(child: RunningCommand, options: ExecOptions, kill: () => Promise<void>): Promise<Ended> {
   const limit = options.outputLimitBytes ?? defaultLimitBytes
   const out = collect(child.stdout, limit)
   const err = collect(child.stderr, limit)
-  // A command may end without reading what it is given.
+  // A command may end without reading its input.
   child.stdin?.on('error', () => {})
   child.stdin?.end(options.stdin)
   let timedOut = false
@@ -53,13 +56,13 @@ export async function runToEnd(child: RunningCommand, options: ExecOptions, kill
   }
   const timer = options.timeoutSec === undefined ? undefined : setTimeout(late, options.timeoutSec * 1000)
   options.signal?.addEventListener('abort', stop, { once: true })
-  // It may have happened while the command was started.
+  // The abort may have happened while the command was being started.
   if (options.signal?.aborted) stop()
   try {
     const closed = once(child, 'close')
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
     if (killing) {
-      // Nothing may be killed after this: the next command can be where this one was.
+      // Nothing may be killed after this: the next command may be in the same group.
       await killing
       await kill()
     }
@@ -73,7 +76,7 @@ export async function runToEnd(child: RunningCommand, options: ExecOptions, kill
   }
 }
 
-/** In a busy process the time can be up before anything was read: what lies in a pipe is read before an immediate runs. */
+/** In a busy process the time can be up before anything was read: a pipe's content is read before an immediate runs. */
 async function drained(): Promise<void> {
   await sleep(drainMs)
   await setImmediate()
@@ -95,16 +98,16 @@ export function collect(stream: OutputStream | null, limitBytes: number): { text
 }
 
 /**
- * A child's output for a reader who comes later. Once a child has exited, Node throws away what is not read,
- * so that a quick child's output would be lost to a reader who first makes a directory.
+ * Holds a child's output for a later reader. Once a child has exited, Node discards unread output, so a quick child's
+ * output would be lost to a reader who first makes a directory.
  */
 export function held(output: Readable): Readable {
   return output.pipe(new PassThrough())
 }
 
 /**
- * Waits for a command whose descriptor 3 tells whether it started; a timeout or an abort kills all its processes. Bubblewrap reports
- * every end of a command there, the starter only that it could not become one.
+ * Waits for a command that reports on descriptor 3 whether it started; a timeout or an abort kills all its processes.
+ * Bubblewrap reports every end of a command there, the starter only that it could not start it.
  */
 export async function runReported(
   child: RunningCommand,
@@ -119,7 +122,7 @@ export async function runReported(
   })
   const said = report.text()
   const started = reported === 'end' ? said.includes('exit-code') : said === ''
-  // Nothing inside has run yet, so that these are the words of programs of this machine.
+  // Nothing inside has run yet, so this text comes from programs of this machine.
   const resource = started || signal !== null || ended.timedOut ? null : exhaustionIn(ended.stderr)
   if (resource !== null)
     throw new ExhaustionError(resource, `cannot enter the sandbox: ${ended.stderr.trim().slice(-300)}`)
@@ -133,7 +136,7 @@ interface Outcome extends Pick<Ended, 'code' | 'signal' | 'stderr'> {
   readonly said: string
 }
 
-/** A command that cannot be found or entered, or that is killed, ends as a shell would end it. */
+/** A command that cannot be found or entered, or that is killed, gets the exit code that a shell would report. */
 function exitCodeOf({ code, signal, started, said, stderr }: Outcome): number {
   if (signal) return 128 + constants.signals[signal]
   if (started) return code ?? 1

@@ -12,7 +12,7 @@ interface Call {
   readonly first?: number
 }
 
-/** What the kernel would do with a filter: the part of classic BPF that filters may use here. */
+/** What the kernel would do with a filter: interprets the part of classic BPF that filters may use here. */
 function verdict(filter: Buffer, call: Call): number {
   return run(filter, call).verdict
 }
@@ -101,7 +101,7 @@ test('x32 and conventions of other machines have no calls', () => {
   }
 })
 
-/** The kernel's own lists of numbers, which come with a C compiler; that of arm64 is the one of all newer machines. */
+/** The kernel's own lists of numbers, which come with a C compiler; arm64 uses the one of all newer architectures. */
 const headers = [
   { name: 'x86-64', column: 0, file: '/usr/include/x86_64-linux-gnu/asm/unistd_64.h' },
   { name: 'x86', column: 1, file: '/usr/include/x86_64-linux-gnu/asm/unistd_32.h' },
@@ -113,7 +113,7 @@ describe.each(headers)('the numbers of $name', ({ column, file }) => {
     const text = readFileSync(file, 'utf8')
     const known = new Map([...text.matchAll(/^#define __NR_(\w+)\s+(\d+)/gm)].map(([, name, nr]) => [name, Number(nr)]))
     expect(known.size).toBeGreaterThan(250)
-    // The list of newer machines has calls for 32 bits, too, whose names end so.
+    // The list for newer architectures also has 32-bit calls, whose names end like this.
     const isFor32 = (name: string) => column === 2 && /_\w+time64$/.test(name)
     const compared = Object.entries(deniedCalls).filter(([name]) => known.has(name) && !isFor32(name))
     const ours = Object.fromEntries(compared.map(([name, numbers]) => [name, numbers[column]]))

@@ -1,12 +1,15 @@
-/** Numbers of calls that no program inside may make, by calling convention: x86-64, 32-bit x86, arm64; null where there is none. */
+/**
+ * Numbers of system calls that no program inside may make, by calling convention: x86-64, 32-bit x86, arm64; null if a
+ * convention lacks the call.
+ */
 export const deniedCalls: Readonly<
   Record<string, readonly [x64: number | null, x86: number | null, arm64: number | null]>
 > = {
-  // Keys of the caller.
+  // The caller's keys.
   add_key: [248, 286, 217],
   keyctl: [250, 288, 219],
   request_key: [249, 287, 218],
-  // Parts of the kernel that no task needs and that often had holes.
+  // Parts of the kernel that no task needs and that often had security holes.
   bpf: [321, 357, 280],
   io_uring_enter: [426, 426, 426],
   io_uring_register: [427, 427, 427],
@@ -65,13 +68,13 @@ export const deniedCalls: Readonly<
 }
 
 interface Convention {
-  /** How the kernel names it (AUDIT_ARCH_*). */
+  /** The kernel's name for it (AUDIT_ARCH_*). */
   readonly audit: number
   readonly column: 0 | 1 | 2
   readonly socket: number
-  /** One call for all of sockets, whose arguments no filter can see. */
+  /** The single call for all socket operations, whose arguments no filter can see. */
   readonly socketcall?: number
-  /** Calls from this number on are of yet another convention. */
+  /** Calls from this number on belong to yet another convention. */
   readonly endsAt?: number
 }
 
@@ -79,7 +82,7 @@ const x64: Convention = { audit: 0xc000003e, column: 0, socket: 41, endsAt: 0x40
 const x86: Convention = { audit: 0x40000003, column: 1, socket: 359, socketcall: 102 }
 const arm64: Convention = { audit: 0xc00000b7, column: 2, socket: 198 }
 
-/** Sockets to whatever runs this machine, if it is a virtual one: no network namespace keeps them apart. */
+/** Sockets to the hypervisor, if this is a virtual machine: no network namespace isolates them. */
 const vsock = 40
 const socketcallSocket = 1
 
@@ -95,15 +98,15 @@ const offset = { number: 0, convention: 4, firstArgument: 16 }
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number]
 
 /**
- * A seccomp filter in the form the kernel takes: calls that a container engine denies to programs without capabilities fail
- * with EPERM, others work. Conventions of other machines, and x32, have no calls at all.
+ * A seccomp filter in the kernel's format: calls that a container engine denies to programs without capabilities fail
+ * with EPERM, others work. Calling conventions of other machines, and x32, are denied entirely.
  */
 export function seccompFilter(arch: string = process.arch): Buffer {
   const conventions = arch === 'arm64' ? [arm64] : [x64, x86]
   const program: Instruction[] = [[load, 0, 0, offset.convention]]
   for (const convention of conventions) {
     const body = bodyOf(convention)
-    // Jumps reach 255 instructions far, and a body may be longer: over a jump that reaches any distance.
+    // A jump reaches only 255 instructions, and a body may be longer: this skips over a jump of unlimited reach.
     program.push([jumpIfEqual, 1, 0, convention.audit], [0x05, 0, 0, body.length], ...body)
   }
   program.push([finish, 0, 0, noSuchCall])
@@ -117,7 +120,7 @@ export function seccompFilter(arch: string = process.arch): Buffer {
   return bytes
 }
 
-/** What happens to calls from a number on, up to the next part's. */
+/** What happens to calls from one number up to the next part's. */
 interface Part {
   readonly from: number
   readonly verdict: readonly Instruction[]
@@ -150,7 +153,10 @@ function denyFor(argument: number): readonly Instruction[] {
   return [[load, 0, 0, offset.firstArgument], [jumpIfEqual, 0, 1, argument], ...deny, ...allowed]
 }
 
-/** Halves the parts until one is left. One after the other would take long: when a filter is loaded, the kernel tries it on every call there is. */
+/**
+ * Binary search over the parts. A linear search would be slow: when a filter is loaded, the kernel tries it on every
+ * call.
+ */
 function search(parts: readonly Part[]): readonly Instruction[] {
   const [first] = parts
   if (first === undefined) return []

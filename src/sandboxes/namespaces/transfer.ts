@@ -12,7 +12,7 @@ import { fromInside, limitsOf, readLimitBytes, transferFailure, writeScript } fr
 import { cleanEnv } from './as-root-inside.ts'
 import { held } from './run-to-end.ts'
 
-/** A sandbox on this machine, as far as carrying files in and out needs it. */
+/** The operations on a local sandbox that copying files in and out needs. */
 export interface Inside {
   exec(argv: readonly string[], options?: ExecOptions): Promise<ExecResult>
   /** Starts a command whose streams the caller handles; `done` must be called once it is not needed any more. */
@@ -41,14 +41,14 @@ export async function readFile(inside: Inside, path: string): Promise<Uint8Array
   })
 }
 
-/** Writes a file inside, whole. */
+/** Writes a whole file inside. */
 export async function writeFile(inside: Inside, path: string, data: string | Uint8Array, mode: number): Promise<void> {
   const argv = ['sh', '-c', writeScript, 'sh', path, mode.toString(8)]
   const result = await inside.exec(argv, { ...asRoot, stdin: data })
   if (result.exitCode !== 0) throw transferFailure(`cannot write ${path}: ${result.stderr.trim()}`)
 }
 
-/** Copies a host directory's contents into a directory inside, as root's files. */
+/** Copies a host directory's contents into a directory inside, owned by root. */
 export async function uploadDir(inside: Inside, source: string, target: string): Promise<void> {
   const script = 'mkdir -p "$1" && exec tar -xf - -C "$1"'
   await withCommand(inside, ['sh', '-c', script, 'sh', target], async (child, complaint) => {
@@ -66,7 +66,7 @@ export async function uploadDir(inside: Inside, source: string, target: string):
   })
 }
 
-/** Copies a directory's contents to the host by way of tar, whose output is not trusted. */
+/** Copies a directory's contents to the host through tar, whose output is not trusted. */
 export async function downloadDir(
   inside: Inside,
   source: string,
@@ -81,7 +81,7 @@ export async function downloadDir(
     await extractTar(output, target, { ...fromInside, ...limitsOf(limits) }).catch((error: unknown) => {
       throw transferFailure(`cannot copy ${source}: ${String(error)}`, error)
     })
-    // tar ends with 1 when a file changed while it was read; what it wrote is still whole.
+    // tar exits with 1 when a file changed while being read; its output is still complete.
     if ((await code) > 1) throw transferFailure(`cannot copy ${source}: ${complaint()}`)
   })
 }
@@ -117,14 +117,17 @@ function complaintOf(child: ChildProcess): () => string {
 
 const logNames = ['agent', 'verifier', 'artifacts']
 
-/** Makes a directory for /logs whose `verifier` is empty; the rest moves over from the previous one. Nothing may run inside meanwhile. */
+/**
+ * Makes a directory for /logs with an empty `verifier`; the rest is moved from the previous one. Nothing may run inside
+ * at that time.
+ */
 export function makeLogsDir(dir: string, previous: string | null): void {
   mkdirSync(dir, { recursive: true })
   chmodSync(dir, 0o755)
   for (const name of logNames) {
     const path = join(dir, name)
     if (previous !== null && name !== 'verifier') moveIfThere(join(previous, name), path)
-    // A program inside may have left a link in its place; looked at only after the move, when none can reach it any more.
+    // A program inside may have left a link in its place; checked only after the move, when no program can reach it.
     const there = lstatSync(path, { throwIfNoEntry: false })
     if (!there?.isDirectory()) {
       if (there) rmSync(path, { force: true })
@@ -134,7 +137,10 @@ export function makeLogsDir(dir: string, previous: string | null): void {
   }
 }
 
-/** One that a program gave to another user of an ordinary user's sandbox is not ours to change; it could be moved, so we may use it. */
+/**
+ * A directory that a program gave to another user of an ordinary user's sandbox is not ours to change; it could be
+ * moved, so we may use it.
+ */
 function openToAll(dir: string): void {
   try {
     chmodSync(dir, 0o777)

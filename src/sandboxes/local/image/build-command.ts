@@ -21,16 +21,16 @@ export interface BuildCommandResult {
   readonly tail: readonly string[]
 }
 
-/** How long after a command's end we still read what its background children left in the pipe. */
+/** How long after a command's end we keep reading what its background children left in the pipe. */
 const drainMs = 100
 const tailLines = 40
-/** A build may say a lot; the log keeps its beginning, the error its end. */
+/** A build may print a lot; the log keeps the beginning, the error the end. */
 const loggedLines = 5000
 const lineLimit = 2000
 
 const tooLarge = { code: storageLimit, retryable: false }
 
-/** Runs one command of a build. An abort stops the whole machine, so that nothing of it goes on. */
+/** Runs one command of a build. An abort stops the whole machine, so that none of it keeps running. */
 export async function runBuildCommand(
   machine: Machine,
   argv: readonly string[],
@@ -41,7 +41,7 @@ export async function runBuildCommand(
   const { child, done } = await machine.spawn(argv, execOptions, input ? 'pipe' : 'ignore')
   const stop = () => void machine.stop()
   signal.addEventListener('abort', stop, { once: true })
-  // It may have happened while the command was started.
+  // The abort may have happened while the command was being started.
   if (signal.aborted) stop()
   try {
     const exited = once(child, 'exit')
@@ -67,11 +67,11 @@ export async function runBuildCommand(
 async function feed(stdin: NodeJS.WritableStream | null, input: AsyncIterable<Uint8Array> | undefined): Promise<void> {
   if (!stdin) return
   let broken = false
-  // A command may end without reading what it is given; its exit code tells the story.
+  // A command may end without reading its input; its exit code tells the story.
   stdin.on('error', () => {
     broken = true
   })
-  // One for all waits: listeners that stay would be a leak, and a warning on stderr.
+  // One promise for all waits: leftover listeners would be a leak, and a warning on stderr.
   const closed = once(stdin, 'close').catch(() => {})
   for await (const chunk of input ?? []) {
     if (broken) break
@@ -80,7 +80,7 @@ async function feed(stdin: NodeJS.WritableStream | null, input: AsyncIterable<Ui
   stdin.end()
 }
 
-/** Collects lines of several streams in the order they come. */
+/** Collects lines of several streams in order of arrival. */
 class Lines {
   private readonly tail: string[] = []
   private readonly open = new Map<Readable, string>()

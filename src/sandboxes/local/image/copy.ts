@@ -8,7 +8,10 @@ import { placeScript, receiveScript, sendContentsScript, sendFileScript } from '
 import type { Machine } from '../machine.ts'
 import { type BuildCommandOptions, runBuildCommand } from './build-command.ts'
 
-/** A command inside that only a COPY or ADD could make fail; what it says goes to the task's author. */
+/**
+ * The failure of a command inside that only the COPY or ADD itself can have caused; its message is for the task's
+ * author.
+ */
 export class CopyFailure extends Error {
   override readonly name = 'CopyFailure'
 }
@@ -25,7 +28,9 @@ export async function copyFromContext(
   await place(machine, { step, stage, count: items.length, signal })
 }
 
-/** Puts files of another stage, running in `from`, where the step wants them. Nothing of them touches this machine's own files. */
+/**
+ * Puts files of another stage, running in `from`, where the step wants them, without touching this machine's own files.
+ */
 export async function copyFromStage(
   machine: Machine,
   step: CopyStep,
@@ -46,7 +51,7 @@ export async function copyFromStage(
   await place(machine, { step, stage, count, signal })
 }
 
-/** A name that no program inside could have prepared a link for. */
+/** A name for which no program inside could have prepared a link. */
 function stagePath(): string {
   return `/.ot-agent-${randomBytes(12).toString('hex')}`
 }
@@ -59,7 +64,7 @@ interface Placing {
 }
 
 async function place(machine: Machine, { step, stage, count, signal }: Placing): Promise<void> {
-  // One pattern may have become several files, which only a directory can take.
+  // One pattern may have expanded to several files, which only a directory can take.
   const dest = count > 1 && !step.dest.endsWith('/') ? `${step.dest}/` : step.dest
   await runScript(machine, placeScript, [stage, dest, step.chown ?? '', step.chmod ?? ''], { signal })
 }

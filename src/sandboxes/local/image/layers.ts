@@ -12,7 +12,7 @@ import type { OwnedMachine, Workshop } from '../workshop.ts'
 export interface Layer {
   readonly name: string
   readonly dir: string
-  /** It changes no file, so that it need not be stacked. */
+  /** It changes no file, so it need not be stacked. */
   readonly isEmpty: boolean
 }
 
@@ -20,7 +20,7 @@ export interface LayerRequest {
   readonly layersDir: string
   readonly cache: Cache
   readonly key: string
-  /** Build it even if it is there; later callers get the new one. Once per process is enough. */
+  /** Build it even if it exists; later callers get the new one. Once per process is enough. */
   readonly force: boolean
   readonly signal: AbortSignal
   /** Starts the machine whose changes become the layer. */
@@ -29,7 +29,9 @@ export interface LayerRequest {
   readonly fill: (machine: OwnedMachine, signal: AbortSignal) => Promise<void>
 }
 
-/** The name of a layer by everything that decides its content. Short, because all names of a stack go into one mount. */
+/**
+ * The name of a layer, from everything that decides its content. Short, because all names of a stack go into one mount.
+ */
 export function layerKey(parts: readonly unknown[]): string {
   return createHash('sha256')
     .update(JSON.stringify(['layer/1', ...parts]))
@@ -38,10 +40,13 @@ export function layerKey(parts: readonly unknown[]): string {
 }
 
 const shared = new SharedWork<void>()
-/** Names the layers that this process was told to build again. */
+/** Names the layers that this process was asked to rebuild. */
 const generation = randomBytes(4).toString('hex')
 
-/** Finds a layer in the cache or builds it; a layer appears whole or not at all, even when other processes build it at the same time. */
+/**
+ * Finds a layer in the cache or builds it; a layer appears whole or not at all, even if several processes build it at
+ * the same time.
+ */
 export async function findOrBuildLayer(request: LayerRequest): Promise<Layer> {
   const { layersDir, key, force, signal } = request
   const name = force ? `${key}-${generation}` : await currentName(layersDir, key)
@@ -53,7 +58,7 @@ export async function findOrBuildLayer(request: LayerRequest): Promise<Layer> {
 }
 
 async function build(request: LayerRequest, dir: string, signal: AbortSignal): Promise<void> {
-  // Another caller may have finished it between our look and our turn.
+  // Another caller may have finished it between our check and our turn.
   if (await exists(dir)) return
   const owned = await request.makeMachine()
   try {
@@ -68,7 +73,7 @@ async function build(request: LayerRequest, dir: string, signal: AbortSignal): P
   }
 }
 
-/** Moves a finished layer into place; when another process was faster, ours is thrown away with its machine. */
+/** Moves a finished layer into place; if another process was faster, ours is discarded with its machine. */
 async function publish(upper: string, dir: string): Promise<void> {
   try {
     await rename(upper, dir)
@@ -102,11 +107,11 @@ interface BuildMachineRequest {
   readonly network: 'public' | 'none'
   readonly memoryMb: number
   readonly storageMb: number
-  /** What the machine is for, shown when `clean` removes it after a crash. */
+  /** The purpose of the machine, shown when `clean` removes it after a crash. */
   readonly purpose: string
 }
 
-/** What building an image needs of the place where it is built. */
+/** What building an image needs from the place where it is built. */
 export interface ImageHost {
   readonly layersDir: string
   readonly cache: Cache

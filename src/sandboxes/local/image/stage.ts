@@ -26,14 +26,14 @@ export interface BuiltStage {
   readonly base: Base
   /** Absolute layer directories, bottom to top. */
   readonly layers: readonly string[]
-  /** Decides everything above it. */
+  /** Determines everything built on top of it. */
   readonly key: string
 }
 
 /** What the stages of one build share. */
 export interface StageBuild {
   readonly host: ImageHost
-  /** As shown in messages. */
+  /** The file's name in messages. */
   readonly file: string
   readonly context: BuildContext
   /** The stages so far, by index. */
@@ -45,14 +45,14 @@ export interface StageBuild {
   /** What commands of the build may reach; an instruction may ask for less. */
   readonly network: 'public' | 'none'
   readonly memoryMb: number
-  /** What one instruction may take of the disk. */
+  /** How much disk space one instruction may take. */
   readonly storageMb: number
 }
 
-/** Finds or builds the layers of one stage, one after the other. */
+/** Finds or builds the layers of one stage, one after another. */
 export async function buildStage(stage: PlannedStage, build: StageBuild): Promise<BuiltStage> {
   let current = await startOf(stage, build)
-  // What follows a layer that is built again has a new key by itself.
+  // Layers on top of a rebuilt layer get new keys automatically.
   let force = build.forceBuild && 'image' in stage.base
   for (const step of stage.steps) {
     build.signal.throwIfAborted()
@@ -92,7 +92,7 @@ async function addLayer(step: Step, below: BuiltStage, force: boolean, build: St
   return { base: below.base, layers: layer.isEmpty ? below.layers : [...below.layers, layer.dir], key: layer.name }
 }
 
-/** `RUN --network=host` is what the task has, too: the host's own network is never there. */
+/** `RUN --network=host` means the task's network, too: the host's own network is never available. */
 function networkOf(step: Step, build: StageBuild): 'public' | 'none' {
   return step.kind === 'run' && step.network !== 'none' ? build.network : 'none'
 }
@@ -105,7 +105,7 @@ function tooMany(step: Step, file: string): BoundaryError {
   return dockerfileError({ file, line: step.line }, message)
 }
 
-/** How a step changes files, and everything that decides the outcome. */
+/** How a step changes files, and everything that decides its outcome. */
 interface Work {
   readonly facts: unknown
   readonly fill: (owned: OwnedMachine, signal: AbortSignal) => Promise<void>
@@ -164,7 +164,7 @@ function offlineHint(step: RunStep, build: StageBuild): string[] {
   return isOffline ? ['(built without network, as the task asks; --ek buildNetwork=public gives its build one)'] : []
 }
 
-/** A directory of ours that the command sees read-write; it is thrown away with the machine. */
+/** Writes to a directory of ours that the command sees read-write; it is removed with the machine. */
 async function writeScript(dir: string, script: { readonly name: string; readonly content: string }): Promise<string> {
   const scripts = join(dir, 'scripts')
   await mkdir(scripts)
@@ -190,7 +190,7 @@ function commandFailed(step: Step, file: string, exitCode: number, tail: readonl
   return dockerfileError({ file, line: step.line }, `${step.title}: failed with exit code ${exitCode}${said}`)
 }
 
-/** Blames what went wrong with a step's files on the task. */
+/** Blames the task for failures with a step's files. */
 async function atStep<T>(step: CopyStep, build: StageBuild, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
