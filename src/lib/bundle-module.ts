@@ -6,26 +6,26 @@ import { pathToFileURL } from 'node:url'
 import type { BuildFailure, Loader, OnResolveArgs, Plugin, PluginBuild } from 'esbuild'
 
 export interface ModuleToBundle {
-  /** A file or directory by its absolute path, or the name of an installed package. */
+  /** The absolute path of a file or directory, or the name of an installed package. */
   readonly entry: string
-  /** Where packages are looked for, best first, when the entry is one. */
+  /** Where to look for packages, best first, if the entry is one. */
   readonly packageDirs: readonly string[]
-  /** Packages that have one place, whichever file imports them: name and file. */
+  /** Packages with one fixed location, whichever file imports them: name and file. */
   readonly own: ReadonlyMap<string, string>
   /** Where the code will be written, for the paths in its source map. */
   readonly outDir: string
 }
 
 export interface BundledModule {
-  /** The file the entry turned out to be. */
+  /** The file that the entry resolved to. */
   readonly file: string
-  /** One ES module, TypeScript and relative imports resolved, packages by their absolute path. */
+  /** One ES module with TypeScript and relative imports resolved, and packages imported by absolute path. */
   readonly code: string
-  /** Of every file that went into it, wherever they lie on this machine. Packages are not part of it. */
+  /** The digest of every file that went into it, wherever they are on this machine, without packages. */
   readonly digest: string
 }
 
-/** Thrown when a module cannot be made of the sources: what is wrong, and at which line of which file if at one. */
+/** Thrown when the sources cannot be bundled: says what is wrong, and in which line of which file, if known. */
 export class BundleFailure extends Error {
   constructor(
     message: string,
@@ -35,7 +35,7 @@ export class BundleFailure extends Error {
   }
 }
 
-/** Makes one module that Node can import from anywhere, of TypeScript or JavaScript. */
+/** Bundles TypeScript or JavaScript into one module that Node can import from anywhere. */
 export async function bundleModule(asked: ModuleToBundle): Promise<BundledModule> {
   const workingDir = process.cwd()
   const { outputFiles, metafile } = await runEsbuild({
@@ -47,7 +47,7 @@ export async function bundleModule(asked: ModuleToBundle): Promise<BundledModule
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    // Without it, packages would be taken in the form they keep for bundlers.
+    // Without this, packages would be resolved to their builds for bundlers.
     conditions: [],
     resolveExtensions: ['.ts', '.mts', '.js', '.mjs', '.cjs', '.json'],
     sourcemap: 'inline',
@@ -69,7 +69,7 @@ export async function bundleModule(asked: ModuleToBundle): Promise<BundledModule
 type Esbuild = typeof import('esbuild')
 let running = 0
 
-/** Esbuild works in a process of its own, which need not stay. */
+/** Esbuild works in a separate process, which need not stay. */
 async function runEsbuild(options: Parameters<Esbuild['build']>[0]): Promise<Awaited<ReturnType<Esbuild['build']>>> {
   const { build, stop } = await import('esbuild')
   running += 1
@@ -95,14 +95,14 @@ function asFailure({ errors: [first], message }: BuildFailure): BundleFailure {
 
 const looked = Symbol('looked')
 
-/** Packages are found where the importing file would find them, and imported from there by Node itself. */
+/** Packages are resolved as from the importing file, and Node itself imports them from there. */
 function packagesStayOutside({ entry, packageDirs, own }: ModuleToBundle): Plugin {
   const place = async (build: PluginBuild, args: OnResolveArgs) => {
     if (args.pluginData === looked || args.path.startsWith('#') || isBuiltin(args.path)) return undefined
     if (args.kind === 'entry-point') return args.path === entry ? findPackage(build, entry, packageDirs) : undefined
     const owned = own.get(args.path)
     const found = owned ?? (await look(build, args))
-    // What is found outside of node_modules belongs to the sources: a workspace, or a path of tsconfig.json.
+    // Anything outside node_modules belongs to the sources: a workspace, or a path of tsconfig.json.
     if (found === null || (owned === undefined && !found.includes(`${sep}node_modules${sep}`))) return undefined
     return { path: args.kind.startsWith('require') ? found : pathToFileURL(found).href, external: true }
   }
@@ -125,7 +125,7 @@ async function findPackage(build: PluginBuild, name: string, dirs: readonly stri
   return { errors: [{ text: `no package ${name} is installed` }] }
 }
 
-/** A file that asks for its own place is told where its source lies: there are the files it wants to read. */
+/** A file that asks for its own location gets that of its source, where the files are that it wants to read. */
 const modulesKnowTheirPlace: Plugin = {
   name: 'modules-know-their-place',
   setup: (build) => {
@@ -150,14 +150,14 @@ const modulesKnowTheirPlace: Plugin = {
         })
         return { contents: code, loader: 'js', resolveDir: dirname(path) }
       } catch {
-        // Loaded the usual way, what is wrong with it is reported with its line.
+        // Loaded the usual way, its errors are reported with their lines.
         return undefined
       }
     })
   },
 }
 
-/** Names count from the entry's folder, so that a folder that moves as a whole keeps its digest. */
+/** File names are relative to the entry's folder, so a folder that moves as a whole keeps its digest. */
 async function digestOf(files: readonly string[], root: string): Promise<string> {
   const hash = createHash('sha256')
   const named = files.map((file) => [relative(root, file), file] as const)

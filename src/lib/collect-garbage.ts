@@ -5,8 +5,8 @@ import { runInNewContext } from 'node:vm'
 let collect: (() => void) | null = null
 
 /**
- * Frees what is not in use any more, now. V8 lets garbage grow to several times of what is in use before it looks, which is fine for a
- * program that ends soon, and not for a server that read gigabytes once.
+ * Frees unused memory now. V8 lets garbage grow to several times the memory in use before it collects, which is fine
+ * for a short-lived program, but not for a server that once read gigabytes.
  */
 export function collectGarbage(): void {
   if (collect === null) {
@@ -17,7 +17,10 @@ export function collectGarbage(): void {
   collect()
 }
 
-/** The same later, when what was used last is not on the stack any more. V8 gives the room of short-lived values back at the second time only. */
+/**
+ * The same later, when recently used values are no longer on the stack. V8 returns the memory of short-lived values
+ * only on the second collection.
+ */
 export async function collectLater(): Promise<void> {
   for (const ms of [0, 1000, 1000]) {
     await setTimeout(ms, undefined, { ref: false })

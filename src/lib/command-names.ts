@@ -1,17 +1,17 @@
-/** Scripts are read up to here: what a model writes has no limit. */
+/** Scripts are read up to this length: a model may write without end. */
 const limitChars = 100_000
 const nameChars = 40
 
-/** Words of the shell that begin no command of their own, and are followed by one. */
+/** Shell words that start no command of their own, but are followed by one. */
 const beforeCommand = new Set(['if', 'then', 'else', 'elif', 'do', 'while', 'until', '!', '{', '(', '&&', '||'])
 /** Words that are followed by no command. */
 const withoutCommand = new Set(['for', 'case', 'select', 'function', 'fi', 'done', 'esac', '}', ')', '[[', '((', 'in'])
-/** Programs that run the program that is named after their own options. */
+/** Programs that run another program, named after their own options. */
 const runners = new Set(['sudo', 'env', 'nohup', 'time', 'timeout', 'xargs', 'nice', 'exec', 'command', 'stdbuf'])
 
 /**
- * The names of the programs that a shell script calls, in order and without folders, as far as the text alone tells. Bodies of here-documents and what stands
- * in double quotes are data.
+ * The names of the programs that a shell script calls, in order and without folders, as far as the text alone tells.
+ * Bodies of here-documents and double-quoted text count as data.
  */
 export function commandNames(script: string): string[] {
   return simpleCommands(script.slice(0, limitChars)).flatMap(namesOf)
@@ -41,7 +41,7 @@ function simpleCommands(script: string): string[][] {
       else if (char === '\\' && quote === '"') word += script.charAt(++i)
       else word += char
     } else if (char === '\\') {
-      // A line that goes on below.
+      // A continued line.
       if (next !== '\n') word += next
       i++
     } else if (char === '"' || char === "'") quote = char
@@ -72,7 +72,7 @@ function endOfLine(script: string, from: number): number {
   return at < 0 ? script.length : at
 }
 
-/** The end of the line that closes a here-document which begins after the line break at `from`. */
+/** The end of the line that closes a here-document which starts after the line break at `from`. */
 function endOfHereDoc(script: string, from: number, ending: string): number {
   for (let start = from + 1; start < script.length; ) {
     const end = endOfLine(script, start)

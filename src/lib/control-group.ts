@@ -12,7 +12,7 @@ export interface Limits {
   readonly pids?: number
 }
 
-/** The control groups of this machine that this process may use, under one name of its own. */
+/** The control groups that this process may use on this machine, under its own name. */
 export class ControlGroups {
   private constructor(
     private readonly hierarchies: readonly Hierarchy[],
@@ -24,7 +24,7 @@ export class ControlGroups {
     return new ControlGroups(usableHierarchies(name), name)
   }
 
-  /** Which limits groups made here will really enforce. */
+  /** Which limits are really enforced for groups made here. */
   get enforces(): Readonly<Record<LimitName, boolean>> {
     const has = (name: LimitName) => this.hierarchies.some((hierarchy) => hierarchy.controllers.includes(name))
     return { cpu: has('cpu'), memory: has('memory'), pids: has('pids') }
@@ -36,7 +36,7 @@ export class ControlGroups {
     return group
   }
 
-  /** The group of that name, whether or not it exists. */
+  /** The group with that name, whether or not it exists. */
   at(id: string): ControlGroup {
     return new ControlGroup(
       this.hierarchies.map(({ version, root, controllers }) => ({
@@ -64,7 +64,7 @@ interface GroupDir {
   readonly dir: string
 }
 
-/** A set of processes with limits; sub-groups let one command's processes be found again. */
+/** A set of processes with limits; sub-groups make it possible to find one command's processes again. */
 export class ControlGroup {
   constructor(private readonly dirs: readonly GroupDir[]) {}
 
@@ -76,7 +76,7 @@ export class ControlGroup {
     }
   }
 
-  /** A sub-group without limits of its own, in one hierarchy only: enough to find and kill its processes. */
+  /** A sub-group without its own limits, in one hierarchy only: enough to find and kill its processes. */
   child(name: string): ProcessGroup | null {
     const home = this.tracking()
     if (!home) return null
@@ -86,7 +86,7 @@ export class ControlGroup {
     return new ProcessGroup(dir, [join(dir, 'cgroup.procs'), ...others])
   }
 
-  /** Its processes, those of sub-groups too. */
+  /** Its processes, including those of sub-groups. */
   pids(): number[] {
     const dir = this.tracking()?.dir
     return dir === undefined ? [] : [dir, ...subgroups(dir).map((name) => join(dir, name))].flatMap(members)
@@ -102,8 +102,8 @@ export class ControlGroup {
   }
 
   /**
-   * Whether a process of it was killed because memory ran out above it or on the whole machine. Never when the group ran
-   * into its own limit: then that may be why.
+   * Whether one of its processes was killed because memory ran out above it or on the whole machine. Never true when
+   * the group ran into its own limit, which may then be the reason.
    */
   lostToOthers(): boolean {
     return this.dirs.some(({ version, controllers, dir }) => {
@@ -123,7 +123,7 @@ export class ControlGroup {
   }
 }
 
-/** The processes of one command, wherever they have gone since. */
+/** The processes of one command, wherever they have moved since. */
 export class ProcessGroup {
   constructor(
     private readonly dir: string,
@@ -138,7 +138,7 @@ export class ProcessGroup {
     }
   }
 
-  /** No process of the command is left, not even in the background: the group may serve another one. */
+  /** Whether no process of the command is left, not even in the background, so that the group may serve another one. */
   isEmpty(): boolean {
     try {
       return members(this.dir).length === 0
@@ -167,7 +167,7 @@ function settings(version: 1 | 2, controllers: readonly LimitName[], limits: Lim
   )
 }
 
-/** A number in a file of lines `name number`; 0 where there is none. */
+/** A number in a file of lines `name number`; 0 if the name is missing. */
 function counterIn(path: string, name: string): number {
   const words = readWords(path)
   return Number(words[words.indexOf(name) + 1] ?? 0) || 0
@@ -186,7 +186,9 @@ function killMembers(dir: string): number {
   return pids.length
 }
 
-/** Throws when they cannot be listed for want of a descriptor: a group that cannot be looked at is not known to be empty. */
+/**
+ * Throws if they cannot be listed for lack of a descriptor: a group that cannot be examined is not known to be empty.
+ */
 function members(dir: string): number[] {
   const words = readWords(join(dir, 'cgroup.procs')).filter((word) => /^\d+$/.test(word) && word !== '0')
   return words.map(Number)

@@ -42,7 +42,10 @@ function readMounts(): { v1: Hierarchy[]; v2: Hierarchy[] } {
   return { v1, v2: firstUsableV2(v2) }
 }
 
-/** A version 2 hierarchy counts when a controller can be switched on for our groups: at its root, or beside our own group where that was delegated to us. */
+/**
+ * A version 2 hierarchy is usable if a controller can be enabled for our groups: at its root, or next to our own group
+ * if that was delegated to us.
+ */
 function firstUsableV2(candidates: readonly Hierarchy[]): Hierarchy[] {
   for (const { root } of candidates) {
     const available = limitNames(readWords(join(root, 'cgroup.controllers')))
@@ -60,10 +63,10 @@ function readOwnGroups(): string {
   return line?.slice(3) ?? '/'
 }
 
-/** Makes our common parent; false when this process may not, or may not move processes into it. */
+/** Makes our common parent group; false if this process may not, or may not move processes into it. */
 function prepare({ version, root, controllers }: Hierarchy, name: string): boolean {
   const dir = join(root, name)
-  // Named like a sandbox of this process, so that cleanup removes one that was left by kill -9.
+  // Named like a sandbox of this process, so that cleanup removes one left behind by kill -9.
   const probe = join(dir, `${randomBytes(6).toString('hex')}-${markName(ourselves())}`)
   try {
     mkdirSync(probe, { recursive: true })
@@ -77,7 +80,7 @@ function prepare({ version, root, controllers }: Hierarchy, name: string): boole
   }
 }
 
-/** Writing an impossible pid tells ESRCH where a move would be allowed. */
+/** Writing an impossible pid gives ESRCH if a move would be allowed. */
 function canWrite(procs: string): boolean {
   try {
     writeFileSync(procs, '4194304')
@@ -91,7 +94,7 @@ function limitNames(words: readonly string[]): LimitName[] {
   return (['cpu', 'memory', 'pids'] as const).filter((name) => words.includes(name))
 }
 
-/** The words of a control file; none where it cannot be read. */
+/** The words of a control file; empty if it cannot be read. */
 export function readWords(path: string): string[] {
   try {
     return readFileSync(path, 'utf8').trim().split(/\s+/)
@@ -106,11 +109,11 @@ export function write(path: string, value: string): void {
   try {
     writeFileSync(path, value)
   } catch {
-    // A limit the kernel refuses shows up as not enforced; it must not stop a sandbox.
+    // A limit that the kernel refuses shows up as not enforced; it must not stop a sandbox.
   }
 }
 
-/** Removes an empty group; true when it is not there any more. */
+/** Removes an empty group; true when it no longer exists. */
 export function tryRmdir(dir: string): boolean {
   try {
     rmdirSync(dir)

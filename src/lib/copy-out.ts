@@ -6,17 +6,20 @@ import { type ExtractOptions, extractEntries } from './extract.ts'
 import { codeOf } from './files.ts'
 import type { TarEntry } from './tar-read.ts'
 
-/** Every level costs an open directory; what lies deeper is left out. */
+/** Every level costs an open directory; deeper levels are left out. */
 const depthLimit = 256
 
-/** Blocking calls cost a fraction of others, and what is copied lies on a disk of this machine; after this many, everything else has its turn. */
+/**
+ * Blocking calls cost a fraction of others, and the source is on a local disk; after this many, everything else gets
+ * its turn.
+ */
 const entriesAtOnce = 64
 const chunksAtOnce = 16
 
 /**
- * Copies a directory that hostile programs may be writing at this moment. Every step goes through an open directory
- * and refuses links, so nothing outside the source can be reached however it is swapped meanwhile; what arrives is
- * checked as an untrusted archive is, so that no link in the copy leads out of it either.
+ * Copies a directory that hostile programs may be writing at this moment. Every step goes through an open directory and
+ * refuses links, so nothing outside the source can be reached, whatever is swapped in the meantime; the copy is checked
+ * like an untrusted archive, so that no link in it leads out either.
  */
 export async function copyOut(source: string, target: string, options: ExtractOptions): Promise<void> {
   await extractEntries(entriesOf(source, '', 0), target, { blocking: isNear(target), ...options })
@@ -52,7 +55,7 @@ function* listed(path: string): Generator<{ entry: Dirent; count: number }, void
 }
 
 async function* fileEntry(from: string, name: string): AsyncGenerator<TarEntry, void, void> {
-  // Without O_NONBLOCK a fifo put there a moment ago would hold us for ever.
+  // Without O_NONBLOCK a fifo that was just put there would block us forever.
   const file = openNow(from, constants.O_NONBLOCK)
   try {
     const stat = fstatSync(file)
@@ -67,7 +70,7 @@ async function* linkEntry(from: string, name: string): AsyncGenerator<TarEntry, 
   yield { ...plain, name, kind: 'symlink', link: readlinkSync(from) }
 }
 
-/** As much as the file held when it was opened: one that grows for ever must not be copied for ever. */
+/** Yields as much as the file held when it was opened: a file that grows forever must not be copied forever. */
 async function* bytesOf(file: number, size: number): AsyncGenerator<Uint8Array, void, void> {
   for (let left = size, count = 1; left > 0; count++) {
     if (count % chunksAtOnce === 0) await setImmediate()
@@ -89,11 +92,11 @@ const plain = {
   body: Readable.from([]),
 } as const
 
-/** Swapped for something else, gone, or not ours to read: left out. */
+/** Errors of an entry that was swapped, is gone, or is not ours to read: it is left out. */
 const skippable = new Set(['ELOOP', 'ENOTDIR', 'ENOENT', 'EACCES', 'ENXIO', 'EINVAL', 'EAGAIN'])
 
 async function* unlessSwapped(entries: AsyncGenerator<TarEntry, void, void>): AsyncGenerator<TarEntry, void, void> {
-  // Only what fails before the first entry was this thing's own fault; later errors are about the copy.
+  // Only a failure before the first entry is due to this file; later errors are about the copy.
   let first: IteratorResult<TarEntry, void>
   try {
     first = await entries.next()

@@ -1,7 +1,7 @@
 /** A point in time on the monotonic clock, which changes of the system time do not affect. */
 const moments = new WeakMap<Date, number>()
 
-/** Milliseconds until a moment. From the first question on, it does not move when the clock of the machine is set. */
+/** Milliseconds until a moment. After the first call, setting the machine's clock no longer moves it. */
 export function msUntil(moment: Date): number {
   const known = moments.get(moment) ?? performance.now() + (moment.getTime() - Date.now())
   moments.set(moment, known)
@@ -12,9 +12,9 @@ export function msUntil(moment: Date): number {
 export const expired = Symbol('expired')
 
 /**
- * Runs `work` for at most `sec` seconds and returns its result, or `expired`.
- * It holds even if `work` never looks at its signal: then the promise is left behind and its outcome ignored.
- * An abort of `parent` is passed on to `work` and rejects at once with the parent's reason.
+ * Runs `work` for at most `sec` seconds and returns its result, or `expired`. It holds even if `work` never looks at
+ * its signal: then the promise is abandoned and its outcome ignored. An abort of `parent` is passed on to `work` and
+ * rejects at once with the parent's reason.
  */
 export async function withDeadline<T>(
   sec: number | null,
@@ -41,10 +41,12 @@ export async function withDeadline<T>(
   }
 }
 
-/** One for all: making an error with its stack for every deadline that was met would cost more than the deadline. */
+/**
+ * A single error for all: making one with a stack for every deadline that was met would cost more than the deadline.
+ */
 const over = new DOMException('the time for this work is over', 'AbortError')
 
-/** setTimeout fires at once above this. */
+/** setTimeout fires immediately above this. */
 const maxTimerMs = 2 ** 31 - 1
 
 /** Waits, or rejects with the signal's reason as soon as it is aborted. */

@@ -25,12 +25,12 @@ interface Schema {
   readonly description?: string
 }
 
-/** The options as JSON Schema, as a user may give them. */
+/** The options a user may give, as JSON Schema. */
 export function optionsSchema(options: z.ZodType): Schema {
   return z.toJSONSchema(options, { io: 'input', unrepresentable: 'any' }) as Schema
 }
 
-/** Every option by its name, required ones first. */
+/** Every option by name, required ones first. */
 export function describeOptions(options: z.ZodType): readonly DescribedOption[] {
   const forms = formsOf(optionsSchema(options))
   const described = forms.flatMap(({ properties = {}, required = [] }) =>
@@ -46,7 +46,7 @@ export function describeOptions(options: z.ZodType): readonly DescribedOption[] 
   return [...once.filter(({ required }) => required), ...once.filter(({ required }) => !required)]
 }
 
-/** Options that take one of several forms have all their names listed. */
+/** Every form of a union of options, so that the names of all forms are listed. */
 function formsOf(schema: Schema): readonly Schema[] {
   return schema.anyOf?.flatMap(formsOf) ?? [schema]
 }

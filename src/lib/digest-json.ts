@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * JSON in which equal values are spelt equally: keys sorted, no blanks, no undefined.
- * What JSON cannot hold gets a spelling of its own, so that rows from parquet and the like have a digest too.
+ * JSON in which equal values have equal text: keys sorted, no blanks, no undefined. Values that JSON cannot hold get
+ * their own notation, so that rows from parquet and the like have a digest too.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? String(value) : `"${value}n"`

@@ -8,10 +8,10 @@ import { isMissing } from './exhaustion.ts'
 
 type Soon<T> = T | Promise<T>
 
-/** The few calls that trees are read and written with; files are plain descriptors. */
+/** The few calls for reading and writing trees; files are plain descriptors. */
 export interface Disk {
   open(path: string, flags: number, mode?: number): Soon<number>
-  /** How many bytes came; 0 at the end. */
+  /** The number of bytes read; 0 at the end. */
   read(file: number, into: Uint8Array): Soon<number>
   write(file: number, bytes: Uint8Array): Soon<number>
   close(file: number): Soon<void>
@@ -26,7 +26,7 @@ export interface Disk {
 const read = promisify(fs.read)
 const write = promisify(fs.write)
 
-/** Calls that let the rest of the process go on. */
+/** Calls that let the rest of the process continue. */
 export const patientDisk: Disk = {
   open: promisify(fs.open),
   read: async (file, into) => (await read(file, into, 0, into.length, null)).bytesRead,
@@ -40,7 +40,7 @@ export const patientDisk: Disk = {
   symlink: promisify(fs.symlink) as (target: string, path: string) => Promise<void>,
 }
 
-/** Calls that stop the whole process meanwhile, for programs that do nothing else: small files cost a fraction of the time. */
+/** Calls that block the whole process, for programs that do nothing else: small files cost a fraction of the time. */
 export const blockingDisk: Disk = {
   open: fs.openSync,
   read: (file, into) => fs.readSync(file, into),
@@ -54,7 +54,7 @@ export const blockingDisk: Disk = {
   symlink: (target, path) => fs.symlinkSync(target, path),
 }
 
-/** How much disk a file or a tree takes; what cannot be looked into counts nothing. */
+/** How much disk space a file or a tree takes; what cannot be examined counts as 0. */
 export async function diskBytesOf(path: string): Promise<number> {
   const linked = new Set<string>()
   const waiting = [path]
@@ -62,7 +62,7 @@ export async function diskBytesOf(path: string): Promise<number> {
   let count = 0
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
     const stats = await lstatOrNull(at).catch(() => null)
-    // On a disk of this machine that blocks: others get their turn in between.
+    // These calls block on a local disk: other work gets its turn in between.
     if (++count % 100 === 0) await setImmediate()
     if (stats === null || isKnown(stats, linked)) continue
     bytes += stats.blocks * 512
@@ -74,7 +74,7 @@ export async function diskBytesOf(path: string): Promise<number> {
   return bytes
 }
 
-/** A file with several names takes its room once. */
+/** A file with several names takes its space only once. */
 function isKnown(stats: Stats, linked: Set<string>): boolean {
   if (stats.isDirectory() || stats.nlink < 2) return false
   const name = `${stats.dev}-${stats.ino}`
@@ -85,23 +85,26 @@ function isKnown(stats: Stats, linked: Set<string>): boolean {
 
 /** ext, XFS, Btrfs, tmpfs, overlays, ZFS, bcachefs and F2FS. */
 const local = [0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xca451a4e, 0xf2f52010]
-/** Lustre and GPFS: shared by many machines, but stat says what is now. */
+/** Lustre and GPFS: shared by many machines, but stat returns the current state. */
 const coherent = [...local, 0x0bd00bd0, 0x47504653]
 
-/** Whether a directory is on a disk of this machine, where blocking calls for small files are over before another thread could be asked. */
+/**
+ * Whether a directory is on a local disk, where a blocking call for a small file is over before another thread could be
+ * asked.
+ */
 export function isLocal(dir: string): boolean {
   return local.includes(fs.statfsSync(dir).type)
 }
 
-/** Whether the system says of files in a directory what they are like now, and not from memory as over NFS. */
+/** Whether the system reports the current state of files in a directory, not a cached one as over NFS. */
 export function isCoherent(dir: string): boolean {
   return coherent.includes(fs.statfsSync(dir).type)
 }
 
-/** Directories that were looked at, so that each is asked about once. */
+/** Directories examined so far, so that each is examined only once. */
 const known = new Map<string, boolean>()
 
-/** The same for a path that may not exist yet: what counts is the nearest directory above it. */
+/** The same for a path that may not exist yet: the nearest existing directory above it counts. */
 export function isNear(path: string): boolean {
   const dir = dirname(path)
   const before = known.get(dir)
@@ -117,8 +120,8 @@ export function isNear(path: string): boolean {
   return found
 }
 
-// The calls of node:fs/promises under the same names, for single files of a trial. A promise of the system costs ten times as much
-// processor time as the call itself. On a disk of this machine they block, elsewhere they do not.
+// The calls of node:fs/promises under the same names, for single files of a trial. A promise of the system costs ten
+// times as much processor time as the call itself. On a local disk they block, elsewhere they do not.
 
 /** Larger files are left to another thread. */
 export const smallBytes = 256 * 1024
@@ -131,12 +134,12 @@ export async function statfs(dir: string): Promise<fs.StatsFs> {
   return isNear(`${dir}/.`) ? fs.statfsSync(dir) : promises.statfs(dir)
 }
 
-/** Null where nothing is: most often that is what a caller wants to know, and an error with its stack would cost ten times as much. */
+/** Null if nothing is there: that is the usual question, and an error with its stack would cost ten times as much. */
 export function statOrNull(path: string): Promise<Stats | null> {
   return nullIfMissing(() => (isNear(path) ? fs.statSync(path, { throwIfNoEntry: false }) : promises.stat(path)))
 }
 
-/** The same, of a link itself. */
+/** The same for a link itself. */
 export function lstatOrNull(path: string): Promise<Stats | null> {
   return nullIfMissing(() => (isNear(path) ? fs.lstatSync(path, { throwIfNoEntry: false }) : promises.lstat(path)))
 }
@@ -145,7 +148,7 @@ async function nullIfMissing(look: () => Soon<Stats | undefined>): Promise<Stats
   try {
     return (await look()) ?? null
   } catch (error) {
-    // Node.js passes over ENOENT only, and not over a file in the place of a directory.
+    // Node.js ignores only ENOENT, not a file in place of a directory.
     if (isMissing(error)) return null
     throw error
   }
@@ -172,7 +175,7 @@ export async function list(dir: string): Promise<Dirent[]> {
     : promises.readdir(dir, { withFileTypes: true })
 }
 
-/** Removes a file or a tree, if there is one. What is there is removed by another thread: a disk may take long for that. */
+/** Removes a file or a tree, if it exists. Another thread does the work, because a disk may take long for it. */
 export async function remove(path: string): Promise<void> {
   if (isNear(path) && fs.lstatSync(path, { throwIfNoEntry: false }) === undefined) return
   await promises.rm(path, { recursive: true, force: true })
@@ -183,7 +186,7 @@ export async function copyFile(from: string, to: string): Promise<void> {
   else await promises.copyFile(from, to)
 }
 
-/** Puts text at the end of a file, which is made if missing, or with `w` in the place of what is there. */
+/** Appends text to a file, which is created if missing; with `w` it replaces the content. */
 export async function writeText(path: string, text: string, flag: 'a' | 'w'): Promise<void> {
   if (isNear(path) && text.length <= smallBytes) fs.writeFileSync(path, text, { flag })
   else await promises.writeFile(path, text, { flag })

@@ -1,17 +1,17 @@
 import { makeRandom, type Random } from './random.ts'
 
-/** Random choices as makers of invented tasks need them. */
+/** Random choices for makers of invented tasks. */
 export interface Draws extends Random {
   /** A whole number from `min` to `max`, both included. */
   int(min: number, max: number): number
   chance(probability: number): boolean
   /** Up to `count` different items, in a random order. */
   few<T>(items: readonly T[], count: number): T[]
-  /** Choices of its own: what is drawn from them changes nothing here. */
+  /** An independent stream of choices: drawing from it changes nothing here. */
   fork(label: string): Draws
 }
 
-/** Makes a stream of choices of its own for every seed and key. */
+/** Makes an independent stream of choices for every seed and key. */
 export function makeDraws(seed: number, key: string): Draws {
   const random = makeRandom(seed, key)
   return {

@@ -5,22 +5,22 @@ import { draftOf } from './drafts.ts'
 export interface SqlOptions {
   readonly memoryMb: number
   readonly threads: number
-  /** Where it puts what does not fit into memory: a directory of its own beside this name. */
+  /** Prefix of the directory for data that does not fit into memory. */
   readonly tempDir: string
 }
 
 type Row = Readonly<Record<string, unknown>>
 
-/** A private database in memory, gone when it is closed; it reads and writes parquet and downloads nothing. */
+/** A private in-memory database, gone when closed; it reads and writes parquet and downloads nothing. */
 export class SqlDatabase implements AsyncDisposable {
   static async open({ memoryMb, threads, tempDir }: SqlOptions): Promise<SqlDatabase> {
     const { DuckDBInstance: Instance } = await loadApi()
     const instance = await Instance.create(':memory:', {
       memory_limit: `${memoryMb}MB`,
       threads: String(threads),
-      // Two databases with one directory write over each other's files, and die of it.
+      // Two databases that share a directory overwrite each other's files, and crash.
       temp_directory: draftOf(`${tempDir}-${randomBytes(6).toString('hex')}`),
-      // Files are read once; else their bytes fill the memory up to the limit.
+      // Files are read only once; cached, their bytes would fill the memory up to the limit.
       enable_external_file_cache: 'false',
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
@@ -43,27 +43,34 @@ export class SqlDatabase implements AsyncDisposable {
     return reader.getRowObjectsJS()
   }
 
-  /** The one number a query gives. */
+  /** The single number a query returns. */
   async number(sql: string): Promise<number> {
     const [row = {}] = await this.rows(sql)
     return Number(Object.values(row)[0] ?? 0)
   }
 
-  /** The same database for statements that run beside those of others, one each at a time; closing it leaves the database open. */
+  /**
+   * The same database for statements that run in parallel with those of others, one at a time on each; closing it
+   * leaves the database open.
+   */
   async beside(): Promise<SqlDatabase> {
     return new SqlDatabase(this.instance, await this.instance.connect(), false)
   }
 
   /**
-   * The rows of a query in order, some at a time, each there only while it is looked at; other statements may run meanwhile. How
-   * many there are has to be known before: a query that fails on its way ends as if there were no more.
+   * The rows of a query in order, in batches, each valid only while it is iterated; other statements may run in the
+   * meantime. The number of rows must be known in advance: a query that fails midway ends as if there were no more
+   * rows.
    */
   async *batches(sql: string, count: number): AsyncIterable<Iterable<Row>> {
     const { JSDuckDBValueConverter } = await loadApi()
     for await (const { chunk, names } of this.chunks(sql, count)) yield rowsIn(chunk, names, JSDuckDBValueConverter)
   }
 
-  /** The same by column, for those who look at every row of many: a value is read when it is asked for, and the next rows meanwhile. */
+  /**
+   * The same by column, for callers that look at every one of many rows: a value is read on request, and the next rows
+   * are fetched in the meantime.
+   */
   async *columns(sql: string, count: number): AsyncIterable<ColumnBatch> {
     for await (const { chunk } of this.chunks(sql, count, true)) yield columnsIn(chunk)
   }
@@ -73,7 +80,7 @@ export class SqlDatabase implements AsyncDisposable {
     let seen = 0
     let next: Promise<DuckDBDataChunk | null> | null = null
     try {
-      // A batch of long texts is tens of megabytes: at most one is read ahead of the one that is looked at.
+      // A batch of long texts is tens of megabytes: at most one is read ahead of the current one.
       await own.run("SET streaming_buffer_size = '1KB'")
       const result = await own.stream(sql)
       const names = result.deduplicatedColumnNames()
@@ -83,16 +90,16 @@ export class SqlDatabase implements AsyncDisposable {
         if (!chunk || chunk.rowCount === 0) break
         if (ahead) {
           next = result.fetchChunk()
-          // Seen when its turn comes; until then a rejection must not count as unhandled.
+          // Handled when its turn comes; until then a rejection must not count as unhandled.
           next.catch(() => {})
         }
         seen += chunk.rowCount
         yield { chunk, names }
-        // Else it waits for the garbage collector, which does not know how much it holds.
+        // Otherwise it waits for the garbage collector, which does not know how much memory it holds.
         chunk.reset()
       }
       if (seen === count) return
-      // Once more without the rows: that tells what went wrong.
+      // Run it again without the rows, to find out what went wrong.
       await own.run(`EXPLAIN ANALYZE ${sql}`)
       throw new Error(`expected ${count} rows, the database gave ${seen}: ${sql.slice(0, 200)}`)
     } finally {
@@ -101,7 +108,7 @@ export class SqlDatabase implements AsyncDisposable {
     }
   }
 
-  /** Makes a table of these columns (name to SQL type) and fills it. */
+  /** Creates a table with these columns (name to SQL type) and fills it. */
   async fill(
     table: string,
     columns: Readonly<Record<string, string>>,
@@ -132,12 +139,12 @@ async function loadApi(): Promise<Api> {
   return loaded.default ?? loaded
 }
 
-/** Some rows of a query, by column and row, both counted from 0; there only while they are looked at. */
+/** Some rows of a query, by column and row, both from 0; valid only while they are being examined. */
 export interface ColumnBatch {
   readonly rows: number
   number(column: number, row: number): number
   text(column: number, row: number): string
-  /** Of a column of bytes; null where there is nothing. */
+  /** From a column of bytes; null for an empty value. */
   bytes(column: number, row: number): Uint8Array | null
 }
 

@@ -1,7 +1,8 @@
 /**
- * A guess at how many tokens a text is, without the model's tokenizer. Weights were fitted against a widespread 200k-token
- * byte-pair vocabulary on prose, code, logs, JSON and hashes: a text of a few pages comes out within about 15 % there.
- * Other vocabularies differ by more, mostly for other scripts than Latin; what a server reports should correct it.
+ * Estimates how many tokens a text has, without the model's tokenizer. Weights were fitted against a widespread
+ * 200k-token byte-pair vocabulary on prose, code, logs, JSON and hashes: a text of a few pages comes out within about
+ * 15 % there. Other vocabularies differ more, mostly for scripts other than Latin; a server's own count should correct
+ * it.
  */
 export function estimateTokens(text: string): number {
   let tokens = 0

@@ -9,7 +9,7 @@ export interface Executed {
   readonly stderr: string
 }
 
-/** Runs a program without a shell; a program that fails is a result, and one that is not there has code 127. */
+/** Runs a program without a shell; a failing program is a result, and a missing one has code 127. */
 export async function execProgram(
   [program = '', ...args]: readonly string[],
   options: {

@@ -1,9 +1,9 @@
 import { sleep } from './deadline.ts'
 
-/** What a machine can run out of for a while. Files that do not fit are another matter: see run/exhausted.ts. */
+/** What a machine can temporarily run out of. Disk space is a different matter: see run/exhausted.ts. */
 export type Resource = 'file descriptors' | 'processes' | 'memory' | 'pseudo-terminals'
 
-/** This machine has run out of something that every trial needs. It says nothing about the work that met it. */
+/** This machine has run out of something that every trial needs. It says nothing about the work that was affected. */
 export class ExhaustionError extends Error {
   override readonly name = 'ExhaustionError'
   constructor(
@@ -15,7 +15,7 @@ export class ExhaustionError extends Error {
   }
 }
 
-/** What ran out, if that is behind an error; causes are searched too. */
+/** What ran out, if that is the reason for an error; causes are searched too. */
 export function exhaustedBy(error: unknown): Resource | null {
   if (error instanceof ExhaustionError) return error.resource
   const own = byCode(error)
@@ -28,7 +28,7 @@ function byCode(error: unknown): Resource | null {
   const code = codeOf(error)
   if (code === 'EMFILE' || code === 'ENFILE') return 'file descriptors'
   if (code === 'ENOMEM') return 'memory'
-  // A read or a write that would have to wait has the same code.
+  // A read or a write that would block has the same code.
   const starts = 'syscall' in error && /^(spawn|fork)/.test(String(error.syscall))
   if (code === 'EAGAIN' && starts) return 'processes'
   const opensTerminal = code === 'ENOSPC' && 'path' in error && error.path === '/dev/ptmx'
@@ -36,8 +36,8 @@ function byCode(error: unknown): Resource | null {
 }
 
 /**
- * What ran out, by the words of a program of this machine that could not start another one. Never for output that something
- * inside a sandbox may have written.
+ * What ran out, according to the message of a local program that could not start another one. Never use it for output
+ * that something inside a sandbox may have written.
  */
 export function exhaustionIn(complaint: string): Resource | null {
   if (/Too many open files/i.test(complaint)) return 'file descriptors'
@@ -45,7 +45,7 @@ export function exhaustionIn(complaint: string): Resource | null {
   return /Resource temporarily unavailable|Cannot fork/i.test(complaint) ? 'processes' : null
 }
 
-/** The same as the cause of an error that is about to be thrown; nothing when the complaint is about something else. */
+/** The same as the cause of an error that is about to be thrown; empty when the message is about something else. */
 export function exhaustionCause(complaint: string): { readonly cause?: ExhaustionError } {
   const resource = exhaustionIn(complaint)
   return resource === null ? {} : { cause: new ExhaustionError(resource, complaint.trim().slice(-300)) }
@@ -54,25 +54,25 @@ export function exhaustionCause(complaint: string): { readonly cause?: Exhaustio
 type Listener = (resource: Resource) => void
 const listeners = new Set<Listener>()
 
-/** Calls back each time something is found to have run out, also where waiting for a moment helped; returns how to stop that. */
+/** Calls back each time something has run out, even if a short wait helped; returns a function that stops it. */
 export function onExhaustion(listener: Listener): () => void {
   listeners.add(listener)
   return () => void listeners.delete(listener)
 }
 
-/** Tells those who want to know. */
+/** Notifies the listeners. */
 export function noteExhaustion(resource: Resource): void {
   for (const listener of [...listeners]) listener(resource)
 }
 
-/** About three seconds in all: long enough for a burst to pass, short enough for a trial to give its place up soon. */
+/** About three seconds in total: long enough for a burst to pass, short enough for a trial to release its slot soon. */
 const waitsMs = [50, 100, 200, 400, 800, 1600]
 
-/** After waiting in vain, waits are short for this long: what ran out is held for good, or by those who wait. */
+/** After waiting in vain, waits are short for this long: the resource is held permanently, or by those who wait. */
 const vainMs = 10_000
 let lastInVain = Number.NEGATIVE_INFINITY
 
-/** Runs work again a few times, with waits between, while it fails only because something ran out. */
+/** Retries work a few times, with waits in between, as long as it fails only because something ran out. */
 export async function patiently<T>(work: () => Promise<T>): Promise<T> {
   const waits = performance.now() - lastInVain < vainMs ? waitsMs.slice(0, 3) : waitsMs
   for (const waitMs of [...waits, null]) {
@@ -92,7 +92,7 @@ export async function patiently<T>(work: () => Promise<T>): Promise<T> {
   throw new Error('unreachable')
 }
 
-/** True when an error says that a file or directory is not there. */
+/** True when an error says that a file or directory does not exist. */
 export function isMissing(error: unknown): boolean {
   return codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
 }

@@ -18,7 +18,7 @@ function entry(name: string, header: Partial<TarEntry['header']> = {}, body = ''
   return { header: { name, size: body.length, mtime: new Date(0), ...header }, body }
 }
 
-/** Extracts entries into a fresh directory; answers what is there and what was refused. */
+/** Extracts entries into a fresh directory; returns its content and what was refused. */
 async function extract(entries: TarEntry[], options: ExtractOptions = {}) {
   const dir = await tempDir()
   const extracted = await extractTar(await packTar(entries), join(dir, 'out'), options)

@@ -9,24 +9,29 @@ import { readTar, type TarEntry } from './tar-read.ts'
 import { TreeWriter } from './tree-writer.ts'
 
 export interface ExtractOptions {
-  /** Past this many bytes of files the archive is given up, whatever `onRefused` says. Default 4 GiB. */
+  /** Past this many bytes of files the extraction fails, whatever `onRefused` says. Default 4 GiB. */
   readonly limitBytes?: number
   /** The same for entries. Default 500,000. */
   readonly limitEntries?: number
-  /** How long all names may be together, with those that links lead to. */
+  /** The total length of all names, including those that links lead to. */
   readonly limitNameChars?: number
-  /** Links are refused, or kept where they lead to something inside the archive. Default `refuse`. */
+  /** Links are refused, or kept if they lead to something inside the archive. Default `refuse`. */
   readonly links?: 'refuse' | 'inside'
   /** A refused entry ends the extraction with an ArchiveError, or is left out and reported. Default `throw`. */
   readonly onRefused?: 'throw' | 'drop'
-  /** A backslash is a plain letter on Linux and a separator elsewhere. Default `refuse`. */
+  /** A backslash is an ordinary character on Linux and a separator elsewhere. Default `refuse`. */
   readonly backslashes?: 'refuse' | 'keep'
-  /** `reduced`: 0755 for directories and executables, 0644 for the rest. `kept`: as the archive says, less the set-id bits. Default `reduced`. */
+  /**
+   * `reduced`: 0755 for directories and executables, 0644 for the rest. `kept`: as in the archive, minus the set-id
+   * bits. Default `reduced`.
+   */
   readonly modes?: 'reduced' | 'kept'
-  /** A target that holds something is refused, or gets the archive's entries beside and over its own. Default `refuse`. */
+  /** A non-empty target is refused, or gets the archive's entries added, overwriting its own. Default `refuse`. */
   readonly existing?: 'refuse' | 'merge'
   readonly signal?: AbortSignal
-  /** True for a program that does nothing else meanwhile: blocking calls are several times cheaper for small files. */
+  /**
+   * True for a program that does nothing else at the time: blocking calls are several times cheaper for small files.
+   */
   readonly blocking?: boolean
 }
 
@@ -46,14 +51,14 @@ export interface Extracted {
 type Source = Uint8Array | AsyncIterable<Uint8Array>
 
 /**
- * Unpacks a hostile tar or tar.gz so that `target` appears whole or not at all (when it has to be merged: entry by entry, once all are unpacked).
- * Nothing is ever written outside it: no absolute or climbing names, no way through a link, no devices.
+ * Unpacks a hostile tar or tar.gz so that `target` appears whole or not at all (a merge: entry by entry, once all are
+ * unpacked). Nothing is ever written outside it: no absolute or climbing names, no way through a link, no devices.
  */
 export async function extractTar(source: Source, target: string, options: ExtractOptions = {}): Promise<Extracted> {
   return extractEntries(readTar(tarOf(source, options)), target, options)
 }
 
-/** The same for entries that come from something else than an archive. */
+/** The same for entries that do not come from an archive. */
 export async function extractEntries(
   entries: AsyncIterable<TarEntry>,
   target: string,
@@ -87,7 +92,7 @@ async function makeStage(stage: string): Promise<void> {
   }
 }
 
-/** Where something lies that is no directory, a link for example, it is replaced and never followed. */
+/** If something other than a directory is there, for example a link, it is replaced and never followed. */
 async function takePlace(stage: string, target: string): Promise<void> {
   try {
     await renameDraft(stage, target)
@@ -98,7 +103,7 @@ async function takePlace(stage: string, target: string): Promise<void> {
   }
 }
 
-/** The same into a directory that is empty, that nothing else writes to, and that the caller throws away when this throws. */
+/** The same into an empty directory that nothing else writes to, and that the caller discards if this throws. */
 export async function extractInto(source: Source, dir: string, options: ExtractOptions = {}): Promise<Extracted> {
   return fill(dir, readTar(tarOf(source, options)), options)
 }
@@ -111,7 +116,7 @@ async function fill(dir: string, entries: AsyncIterable<TarEntry>, options: Extr
 
 async function hasContent(dir: string): Promise<boolean> {
   try {
-    // What a link leads to is not what is there.
+    // The link's target does not count.
     const there = await lstatOrNull(dir)
     return there !== null && !there.isSymbolicLink() && (await list(dir)).length > 0
   } catch (error) {
@@ -120,7 +125,7 @@ async function hasContent(dir: string): Promise<boolean> {
   }
 }
 
-/** Moves everything in `from` to `to`; what stands in its way is replaced, except that a directory meets a directory. */
+/** Moves everything in `from` to `to`; what is in the way is replaced, except that directories are merged. */
 async function moveOver(from: string, to: string): Promise<void> {
   for (const name of await readdir(from)) {
     const [source, target] = [join(from, name), join(to, name)]
@@ -153,7 +158,7 @@ async function* chunksOf(source: Source): AsyncGenerator<Uint8Array, void, void>
 }
 
 const refusalsKept = 1000
-/** All names are remembered until the end: many long ones would fill the memory of this process. */
+/** All names are kept in memory until the end: many long ones would fill it. */
 const defaultNameChars = 64 * 2 ** 20
 
 class Extraction {

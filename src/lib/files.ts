@@ -8,7 +8,7 @@ import { isMissing } from './exhaustion.ts'
 
 export { codeOf, isMissing } from './exhaustion.ts'
 
-/** Writes a file so that a reader sees the old content or the new, never a part; the directory is made if missing. */
+/** Writes a file so that a reader sees the old content or the new, never a part; makes the directory if missing. */
 export async function writeAtomic(
   path: string,
   data: string | Uint8Array | Iterable<string>,
@@ -37,7 +37,7 @@ async function writeLarge(path: string, data: string | Uint8Array | Iterable<str
 
 const sync = promisify(fsync)
 
-/** Only the disk is waited for beside everything else. */
+/** Waits only for the disk asynchronously; everything else is done by blocking calls. */
 async function writeSmall(path: string, text: string, mode: number): Promise<void> {
   const file = openNewNow(path, mode)
   try {
@@ -59,7 +59,7 @@ function openNewNow(path: string, mode: number): number {
   }
 }
 
-/** Most often its directory is there already. */
+/** Usually its directory already exists. */
 async function openNew(path: string, mode: number): Promise<FileHandle> {
   try {
     return await open(path, 'wx', mode)
@@ -70,7 +70,7 @@ async function openNew(path: string, mode: number): Promise<FileHandle> {
   }
 }
 
-/** The text of a file, or null when there is none. */
+/** The text of a file, or null if it does not exist. */
 export async function readTextIfExists(path: string): Promise<string | null> {
   try {
     return await readFile(path, 'utf8')
@@ -84,7 +84,7 @@ export async function exists(path: string): Promise<boolean> {
   return (await statOrNull(path)) !== null
 }
 
-/** What is in a directory; nothing where there is none. */
+/** The names in a directory; empty if it does not exist. */
 export async function namesIn(dir: string): Promise<readonly string[]> {
   try {
     return await readdir(dir)
@@ -101,7 +101,7 @@ export async function kindAt(path: string): Promise<'none' | 'file' | 'dir' | 'o
   return there.isFile() ? 'file' : there.isDirectory() ? 'dir' : 'other'
 }
 
-/** A path for a person to copy: from the working directory if it lies below, else whole. */
+/** A path for a person to copy: relative to the working directory if it is below it, else absolute. */
 export function nearPath(path: string): string {
   const near = relative('', path)
   return near === '' || near.startsWith('..') ? path : near

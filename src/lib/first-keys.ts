@@ -1,13 +1,16 @@
-/** Which row had a key of 64 bits first. Takes 32 to 64 bytes for each key, where a Map takes three times as much and ends at 16 million. */
+/**
+ * Tells which row had a 64-bit key first. Takes 32 to 64 bytes per key; a Map takes three times as much and is limited
+ * to 16 million.
+ */
 export class FirstKeys {
   private slots = 1024
   private count = 0
   /** Both halves of the key of each slot. */
   private keys = new Uint32Array(this.slots * 2)
-  /** The number of the row plus 1; 0: the slot is free. */
+  /** The row number plus 1; 0: the slot is free. */
   private rows = new Float64Array(this.slots)
 
-  /** The row that had this key before; null when none had, and from then on this row has it. */
+  /** The row that had this key before; null when none had it, and this row has it from then on. */
   findOrAdd(low: number, high: number, row: number): number | null {
     const slot = this.slotOf(low, high)
     const before = this.rows[slot] ?? 0

@@ -6,7 +6,7 @@ import { ArchiveError } from './tar-format.ts'
 
 type Bytes = AsyncGenerator<Uint8Array, void, void>
 
-/** Compresses a stream of bytes; the header carries no time and no name of an operating system. */
+/** Compresses a stream of bytes; the header carries no time and no operating system. */
 export async function* gzip(source: AsyncIterable<Uint8Array>): Bytes {
   const stream = zlib.createGzip({ level, chunkSize: 64 << 10 })
   const feeding = pipeline(source, stream)
@@ -23,14 +23,14 @@ export async function* gzip(source: AsyncIterable<Uint8Array>): Bytes {
 
 const gzipOnce = promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.gzip)
 
-/** The same for bytes that are all there, at about half the cost when they are few. */
+/** The same for bytes that are all in memory, at about half the cost when they are few. */
 export async function gzipBytes(bytes: Uint8Array): Promise<Uint8Array> {
   const zipped = await gzipOnce(bytes, { level })
   zipped[operatingSystemAt] = unknownOperatingSystem
   return zipped
 }
 
-/** The same without letting go of the process, for few bytes. */
+/** The same synchronously, for few bytes. */
 export function gzipFew(bytes: Uint8Array): Uint8Array {
   const zipped = zlib.gzipSync(bytes, { level })
   zipped[operatingSystemAt] = unknownOperatingSystem
@@ -41,7 +41,9 @@ const level = 6
 const operatingSystemAt = 9
 const unknownOperatingSystem = 255
 
-/** Decompresses bytes that start like gzip without letting go of the process; null when they are no gzip, damaged, or too large for that. */
+/**
+ * Synchronously decompresses bytes that start like gzip; null when they are not gzip, damaged, or too large for that.
+ */
 export function gunzipFew(bytes: Uint8Array, outBytes = sizeSaidIn(bytes)): Uint8Array | null {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b || bytes.length > 1 << 20) return null
   try {
@@ -51,18 +53,18 @@ export function gunzipFew(bytes: Uint8Array, outBytes = sizeSaidIn(bytes)): Uint
   }
 }
 
-/** How much comes out of gzip, as its last bytes say; they may be wrong. */
+/** The uncompressed size according to gzip's last bytes, which may be wrong. */
 export function sizeSaidIn(bytes: Uint8Array): number {
   if (bytes.length < 4) return 0
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getUint32(bytes.length - 4, true)
 }
 
-/** Room for all of it: asking the system for much more takes longer than decompressing. */
+/** A buffer for all of it: requesting much more from the system takes longer than decompressing. */
 function roomFor(outBytes: number): number {
   return Math.min(Math.max(outBytes + 1, 1 << 10), 4 << 20)
 }
 
-/** Decompresses a stream that starts like gzip and passes on every other stream as it is; damage throws ArchiveError. */
+/** Decompresses a stream that starts like gzip and passes on any other stream unchanged; damage throws ArchiveError. */
 export async function* gunzipIfNeeded(source: AsyncIterable<Uint8Array>): Bytes {
   const { start, whole } = await peek(source)
   if (start[0] !== 0x1f || start[1] !== 0x8b) {
@@ -94,7 +96,7 @@ async function peek(source: AsyncIterable<Uint8Array>): Promise<{ start: Uint8Ar
   return { start, whole: startingWith(start, chunks) }
 }
 
-/** A stream that begins with some bytes and goes on with the rest of another. */
+/** A stream that starts with some bytes and continues with the rest of another. */
 export async function* startingWith(start: Uint8Array, rest: AsyncIterator<Uint8Array>): Bytes {
   try {
     if (start.length > 0) yield start

@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2'
 
-/** A page's words as Markdown, and every block of code in it as it stands. */
+/** A page's text as Markdown, and every block of code in it unchanged. */
 export interface MarkdownText {
   readonly text: string
   readonly code: readonly CodeBlock[]
@@ -8,16 +8,19 @@ export interface MarkdownText {
 
 export interface CodeBlock {
   readonly text: string
-  /** What the page calls its language, or null. */
+  /** The block's language according to the page, or null. */
   readonly language: string | null
-  /** The last words before it: they often say what it is. */
+  /** The last words before the block: they often say what it is. */
   readonly before: string
 }
 
-/** Turns HTML as people write it in posts into Markdown: code stays fenced and untouched, scripts and styles go, nothing is fetched. */
+/**
+ * Turns HTML as users write it in posts into Markdown: code stays fenced and unchanged, scripts and styles are removed,
+ * nothing is fetched.
+ */
 export function htmlToMarkdown(html: string): MarkdownText {
   const page = new Page()
-  // Most text has no entities at all: it is read several times faster by a parser that looks for none.
+  // Most text has no entities at all: a parser that does not look for any is several times faster.
   const parser = new Parser(
     {
       onopentag: (name, attributes) => page.open(name, attributes),
@@ -31,7 +34,7 @@ export function htmlToMarkdown(html: string): MarkdownText {
   return page.finish()
 }
 
-/** What a text means in which entities stand. */
+/** Decodes a text with entities. */
 function decode(text: string): string {
   if (!text.includes('&')) return text
   if (!/&(?!(?:lt|gt|amp|quot|#39);)/.test(text))
@@ -52,7 +55,7 @@ const silent = new Set(['script', 'style', 'head', 'template', 'iframe', 'object
 const paragraphs = new Set('p div section article table tr h1 h2 h3 h4 h5 h6 ul ol dl dt dd details summary'.split(' '))
 const marks: Readonly<Record<string, string>> = { strong: '**', b: '**', em: '*', i: '*', del: '~~', s: '~~' }
 
-/** Blanks that are none, or more than one: looked for apart, which is faster than both at once. */
+/** Whitespace other than single spaces: two separate searches are faster than a combined one. */
 const otherBlank = /[^\S ]/
 
 class Page {
@@ -97,7 +100,7 @@ class Page {
       return
     }
     if (!paragraphs.has(name) && name !== 'blockquote') return
-    // The paragraph of a list's item stays on the item's line.
+    // The paragraph of a list item stays on the item's line.
     if (!(name === 'p' && /^\s*(?:-|\d+\.) $/.test(this.#line))) this.#endParagraph()
     if (name === 'ul' || name === 'ol')
       this.#lists.push(name === 'ol' ? Number.parseInt(attributes.start ?? '1', 10) || 1 : null)

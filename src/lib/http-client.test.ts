@@ -92,7 +92,7 @@ test('many connections are open at once, and they are used again', async () => {
   const ports = new Set<number | undefined>()
   const waiting: (() => void)[] = []
   let allThere = false
-  // Nobody is answered before all are there.
+  // Answers no request before all have arrived.
   const remember: Behaviour = (response) => {
     ports.add(response.socket?.remotePort)
     waiting.push(() => response.end('{}'))

@@ -10,7 +10,10 @@ export interface HttpCall {
   /** A longer answer is refused. */
   readonly limitBytes: number
   readonly signal?: AbortSignal
-  /** Takes the body of an answer below 300 piece by piece; returns true when it has heard enough. What it throws ends the call. */
+  /**
+   * Receives the body of an answer below 300 piece by piece; returns true when it has enough. An exception ends the
+   * call.
+   */
   readonly onChunk?: (chunk: Buffer) => boolean
 }
 
@@ -21,7 +24,10 @@ export interface HttpAnswer {
   readonly body: Buffer
 }
 
-/** Thrown when no whole answer came: no server answered or the connection was cut, time was up, or the answer did not end. */
+/**
+ * Thrown when no complete answer arrived: no server answered, the connection broke, time ran out, or the answer did not
+ * end.
+ */
 export class HttpFailure extends Error {
   constructor(
     readonly trouble: 'connection' | 'timeout' | 'too-large',
@@ -32,7 +38,7 @@ export class HttpFailure extends Error {
   }
 }
 
-/** A pool of connections that stay open between calls; as many at once as calls are made. */
+/** A pool of connections that stay open between calls; there are as many as concurrent calls. */
 export interface HttpClient {
   /** An aborted signal rejects at once with its reason. Any status is an answer. */
   send(call: HttpCall): Promise<HttpAnswer>
@@ -40,15 +46,15 @@ export interface HttpClient {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Makes a pool; the proxy variables of `env` are honoured, though never for this machine itself. */
+/** Makes a pool; it honours the proxy variables of `env`, but never for this machine itself. */
 export function makeHttpClient(env: Env = {}): HttpClient {
-  // Models think for longer than undici waits by default; every call brings its own deadline instead.
+  // Models think for longer than undici waits by default; every call has its own deadline instead.
   const patience = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 30_000 } }
   const pool = makePool(env, patience)
   return { send: (call) => new Promise((resolve, reject) => new Exchange(call, resolve, reject).start(pool)) }
 }
 
-/** A pool that honours the proxy variables of `env`, though never for this machine itself. */
+/** A pool that honours the proxy variables of `env`, but never for this machine itself. */
 export function makePool(env: Env, options: Agent.Options): Dispatcher {
   const httpProxy = env.http_proxy ?? env.HTTP_PROXY ?? ''
   const httpsProxy = env.https_proxy ?? env.HTTPS_PROXY ?? ''
@@ -57,13 +63,15 @@ export function makePool(env: Env, options: Agent.Options): Dispatcher {
   return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy })
 }
 
-/** One request and its answer. Works on undici's own events: a stream object per answer would double the cost of a call. */
+/**
+ * One request and its answer. It uses undici's own events: a stream object per answer would double the cost of a call.
+ */
 class Exchange implements Dispatcher.DispatchHandler {
   private readonly chunks: Buffer[] = []
   private bytes = 0
   private status = 0
   private headers: HttpAnswer['headers'] = {}
-  /** There while the exchange is under way. */
+  /** Set while the exchange is in progress. */
   private controller: Dispatcher.DispatchController | undefined
   private timer: NodeJS.Timeout | undefined
   private settled = false
@@ -156,7 +164,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
 const hungUp = new Error('the caller no longer waits for this answer')
 
-/** A refused connection to a name with several addresses has its reasons inside, and an empty message. */
+/** A refused connection to a name with several addresses has the reasons nested inside, and an empty message. */
 function said(error: Error): string {
   const [first] = error instanceof AggregateError ? error.errors : []
   return error.message || (first instanceof Error ? first.message : error.name)

@@ -1,20 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** What clients use of a server at a time: open connections, requests being answered, bytes of their bodies. */
+/** What clients use of a server at a time: open connections, requests in progress, bytes of their bodies. */
 export interface HttpUse {
   readonly connections: number
   readonly requests: number
   readonly bytes: number
 }
 
-/** What all clients of a process share, beyond what each of them is sure of. */
+/** What all clients of a process share, beyond what each is guaranteed. */
 export class HttpPool {
   readonly used = { connections: 0, requests: 0, bytes: 0 }
   constructor(readonly limits: HttpUse) {}
 }
 
-/** What one client may use of a server. Up to `sure` it does not depend on what others use; the rest comes from the pool. */
+/**
+ * What one client may use of a server. Up to `sure` it is independent of other clients; the rest comes from the pool.
+ */
 export class HttpShare {
   private readonly used = { connections: 0, requests: 0, bytes: 0 }
 
@@ -24,7 +26,7 @@ export class HttpShare {
     private readonly pool: HttpPool,
   ) {}
 
-  /** Takes an amount, or nothing and false when that would be over a limit. */
+  /** Takes an amount, or takes nothing and returns false if that would exceed a limit. */
   take(what: keyof HttpUse, amount = 1): boolean {
     const wanted = this.used[what] + amount
     const fromPool = this.pool.used[what] + this.beyondSure(what, wanted) - this.beyondSure(what, this.used[what])
@@ -47,22 +49,26 @@ export class HttpShare {
 
 export interface BodyLimits {
   readonly bodyBytes: number
-  /** How long nothing of a body may arrive. */
+  /** The longest pause while a body arrives. */
   readonly idleMs: number
-  /** How long a whole body may take. */
+  /** The longest time for a whole body. */
   readonly totalMs: number
 }
 
-/** A body, or why there is none. What was taken for it (`bytes`) has to be released when its request is answered. */
+/**
+ * A body, or why there is none. What was taken for it (`bytes`) must be released when its request has been answered.
+ */
 export type ReadBody =
   | { readonly kind: 'body'; readonly text: string; readonly bytes: number }
   | { readonly kind: 'too-large' | 'busy' | 'timeout' | 'gone' }
 
-/** Reads the body of a request within its limits. Costs as many bytes as arrived, whatever the request says about its length. */
+/**
+ * Reads the body of a request within its limits. It counts as many bytes as arrive, whatever length the request claims.
+ */
 export function readBodyWithin(message: IncomingMessage, share: HttpShare, limits: BodyLimits): Promise<ReadBody> {
   if (Number(message.headers['content-length'] ?? 0) > limits.bodyBytes) return Promise.resolve({ kind: 'too-large' })
   return new Promise((resolve) => {
-    // One buffer that grows: a list of chunks costs a hundred bytes for each, and they may hold one byte.
+    // One buffer that grows: a list of chunks costs a hundred bytes per chunk, and each may hold a single byte.
     let buffer: Buffer = Buffer.alloc(0)
     let length = 0
     const end = (read: ReadBody) => {
@@ -96,14 +102,14 @@ function grown(buffer: Buffer, length: number, atLeast: number): Buffer {
 /** How long a refused client has to read its answer. */
 const lingerMs = 1000
 
-/** Ends the connection once its answer is sent; what else the client was going to say is dropped. */
+/** Ends the connection once its answer is sent; anything else from the client is dropped. */
 export function closeAfter(message: IncomingMessage, response: ServerResponse): void {
   response.shouldKeepAlive = false
   message.resume()
   response.once('finish', () => lingering(message.socket))
 }
 
-/** Answers a connection that is not wanted with a status, without reading it. */
+/** Answers an unwanted connection with a status, without reading it. */
 export function turnAway(socket: Duplex, status: string): void {
   socket.on('error', () => {})
   socket.resume()
@@ -114,7 +120,9 @@ export function turnAway(socket: Duplex, status: string): void {
 let lingerers = 0
 const mostLingerers = 64
 
-/** A client that was still sending would lose the answer if its connection were cut at once; only a few are waited for. */
+/**
+ * A client that is still sending would lose the answer if its connection were cut at once; only a few are waited for.
+ */
 function lingering(socket: Duplex): void {
   if (socket.destroyed) return
   if (lingerers >= mostLingerers) return void socket.destroy()

@@ -13,11 +13,11 @@ const labelWidth = 250
 const top = 36
 
 export interface IntervalPlotText extends PlotText {
-  /** `percent` (default): shares of 1, shown times 100. `number`: as they are. */
+  /** `percent` (default): fractions, shown times 100. `number`: shown as they are. */
   readonly unit?: 'percent' | 'number'
 }
 
-/** Values with their intervals below each other as an SVG document. A line marks `zero` where it lies within. */
+/** An SVG document of values with their intervals, one per line. A vertical line marks `zero` if it is in range. */
 export function intervalPlot(
   items: readonly PlottedInterval[],
   { title, axis, unit = 'percent' }: IntervalPlotText,
@@ -60,7 +60,7 @@ function rangeOf(items: readonly PlottedInterval[]): readonly [number, number] {
   return [low < 0 ? Math.min(low, -0.05) : 0, high]
 }
 
-/** From 0, or from the lowest where that is below, to the highest. */
+/** From 0, or from the lowest value if that is below 0, to the highest. */
 function plainRangeOf(items: readonly PlottedInterval[]): readonly [number, number] {
   const low = Math.min(0, ...items.map((item) => item.low))
   const high = Math.max(0, ...items.map((item) => item.high))

@@ -1,13 +1,13 @@
-/** Many JSON values that are much alike, so that what they share is there once. Also a JSON value. */
+/** Many similar JSON values, stored so that shared parts appear once. Is itself a JSON value. */
 export type Column =
   | { readonly same: unknown }
-  /** Few different values, and which of them each is. */
+  /** A few distinct values, and which of them each one is. */
   | { readonly values: readonly unknown[]; readonly at: readonly number[] }
   /** Objects with the same keys in the same order. */
   | { readonly fields: Readonly<Record<string, Column>> }
   | { readonly each: readonly unknown[] }
 
-/** Writes values down as a column. */
+/** Stores values as a column. */
 export function makeColumn(values: readonly unknown[]): Column {
   const places = new Map<string, number>()
   const different: unknown[] = []
@@ -25,7 +25,7 @@ export function makeColumn(values: readonly unknown[]): Column {
   return { fields: Object.fromEntries(keys.map((key) => [key, makeColumn(values.map((value) => Object(value)[key]))])) }
 }
 
-/** Null unless all values are objects with the same keys, of which none needs care. */
+/** Null unless all values are objects with the same keys, none of which needs special treatment. */
 function sharedKeys(values: readonly unknown[]): readonly string[] | null {
   let keys: readonly string[] | null = null
   for (const value of values) {
@@ -38,13 +38,13 @@ function sharedKeys(values: readonly unknown[]): readonly string[] | null {
   return keys
 }
 
-/** Gives the values of a column by their number. What is alike may be one and the same object. */
+/** Returns a column's values by number. Equal parts may be the same object. */
 export function readColumn(column: Column): (nth: number) => unknown {
   if ('same' in column) return () => column.same
   if ('each' in column) return (nth) => column.each[nth]
   if ('values' in column) return (nth) => column.values[column.at[nth] ?? 0]
   const fields = Object.entries(column.fields)
-  // Copying an object with all its keys takes a fraction of the time that adding them one by one takes.
+  // Copying an object with all its keys takes a fraction of the time of adding them one by one.
   const shared = Object.fromEntries(fields.map(([key, field]) => [key, 'same' in field ? field.same : null]))
   const others = fields
     .filter(([, field]) => !('same' in field))

@@ -1,20 +1,21 @@
 import type { FileHandle } from 'node:fs/promises'
 
-/** Where something lies in a file, in bytes. */
+/** Where something is in a file, in bytes. */
 export interface Place {
   readonly at: number
   readonly end: number
 }
 
 /**
- * Finds the objects in the array `key` of a JSON document without holding the document: it reads only as far as it is asked to, and
- * remembers places. Small values of other keys are remembered as well. Text that is not JSON gives places that do not parse.
+ * Finds the objects in the array `key` of a JSON document without keeping the document in memory: it reads only as far
+ * as requested, and remembers places, including those of small values under other keys. Text that is not JSON gives
+ * places that do not parse.
  */
 export class JsonItems {
   readonly items: Place[] = []
-  /** Values of the other keys of the document that are at most 64 KiB long. */
+  /** Values of the document's other keys that are at most 64 KiB long. */
   readonly others = new Map<string, Place>()
-  /** All of the document was read. */
+  /** True when the whole document has been read. */
   ended = false
   private at = 0
   private depth = 0
@@ -26,7 +27,7 @@ export class JsonItems {
   private key: string | null = null
   private valueAt = 0
 
-  /** The document is the whole file, or the part of it that lies at a place. */
+  /** The document is the whole file, or the part of it at `place`. */
   constructor(
     private readonly file: FileHandle,
     private readonly wanted: string,
@@ -35,7 +36,7 @@ export class JsonItems {
     this.at = place.at
   }
 
-  /** Reads on until `count` items are known or the document ends. */
+  /** Keeps reading until `count` items are known or the document ends. */
   async ensure(count: number): Promise<void> {
     const chunk = Buffer.allocUnsafe(chunkBytes)
     while (!this.ended && this.items.length < count) {

@@ -4,18 +4,18 @@ import { isMissing } from './files.ts'
 import { readLines } from './lines.ts'
 import { parseJson } from './parse-json.ts'
 
-/** A file that only grows, one JSON document a line. */
+/** A file that only grows, with one JSON document per line. */
 export interface JsonLines {
-  /** Queues a line; lines reach the file in order, many at once when they come fast. Never throws. */
+  /** Queues a line; lines reach the file in order, in batches when they come fast. Never throws. */
   append(value: unknown): void
-  /** The same for a document that is text already. */
+  /** The same for a document that is already text. */
   appendText(line: string): void
-  /** Waits until everything queued is in the file; rejects with the first thing that went wrong. */
+  /** Waits until everything queued is in the file; rejects with the first error. */
   flush(): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens a file to append to, made with its directory if missing. A line that a crash cut short is ended first. */
+/** Opens a file for appending, made with its directory if missing. A line that a crash cut short is ended first. */
 export async function openJsonLines(path: string): Promise<JsonLines> {
   await mkdir(dirname(path), { recursive: true })
   const file = await open(path, 'a+', 0o644)
@@ -56,7 +56,7 @@ export async function openJsonLines(path: string): Promise<JsonLines> {
   }
 }
 
-/** A value as one line of JSON in which every text passed through `mask`, names of fields too. */
+/** A value as one line of JSON in which `mask` was applied to every text, including field names. */
 export function maskedJson(value: unknown, mask: (text: string) => string): string {
   return JSON.stringify(value, (_, item: unknown) => {
     if (typeof item === 'string') return mask(item)
@@ -68,7 +68,7 @@ export function maskedJson(value: unknown, mask: (text: string) => string): stri
   })
 }
 
-/** The documents of such a file, in order; lines that are no JSON, such as one a crash cut short, are passed over. */
+/** The documents of such a file, in order; lines that are not JSON, such as one cut short by a crash, are skipped. */
 export async function* readJsonLines(path: string): AsyncGenerator<unknown, void, void> {
   try {
     for await (const { text } of readLines(path)) {

@@ -93,7 +93,7 @@ test('a name tells its maker and what to put back', () => {
   for (const name of ['a.tmp', '.a.0011.tmp', 'a.1-2.tmp', '']) expect(parseDraftName(name)).toBe(null)
 })
 
-/** Runs some code in a process of its own, which then dies as by `kill -9`. */
+/** Runs some code in a separate process, which then dies as by `kill -9`. */
 async function killed(dir: string, code: string): Promise<void> {
   const outfile = join(newDir(), 'dies.mjs')
   await build({

@@ -26,19 +26,19 @@ export interface Leftover {
 export interface SweepOptions {
   readonly stateDir: string
   readonly dryRun: boolean
-  /** Processes of which it is unknown whether they live count as dead after this many seconds without a sign. */
+  /** Processes with unknown state count as dead after this many seconds without a sign of life. */
   readonly olderThanSec?: number | undefined
-  /** Further files of a process in a directory where it had drafts, which are of no use after its death. */
+  /** Other files of a process in a directory where it had drafts, which are useless after its death. */
   readonly claims: (dir: string, of: ProcessIdentity) => Promise<readonly string[]>
 }
 
 export interface Swept {
   readonly removed: readonly Leftover[]
-  /** What stays because its maker may live. */
+  /** What stays because its maker may be alive. */
   readonly left: readonly Leftover[]
 }
 
-/** Removes what dead processes left half-made, wherever it is, and puts back what they had put aside. */
+/** Removes what dead processes left unfinished, wherever it is, and puts back what they had moved aside. */
 export async function sweepLeftovers(options: SweepOptions): Promise<Swept> {
   const ownersDir = ownersDirOf(options.stateDir)
   const removed: Leftover[] = []
@@ -79,7 +79,7 @@ async function nameOf(path: string): Promise<string> {
   return kind === 'dir' ? 'unfinished directory' : 'unfinished file'
 }
 
-/** Where something that was put aside belongs, unless its successor is there. */
+/** Where something that was moved aside belongs, unless its successor is there. */
 async function targetOf(path: string): Promise<string | null> {
   const name = path.split('/').at(-1) ?? ''
   const putBack = parseDraftName(name)?.putBack ?? null
@@ -98,7 +98,7 @@ function isSilent({ mark, changedMs }: Noted, ownersDir: string, { olderThanSec 
   return olderThanSec !== undefined && Date.now() - lastMs > olderThanSec * 1000
 }
 
-/** A mark tells other PID namespaces that its owner is dead, so it stays for a day. It takes no room. */
+/** A mark tells other PID namespaces that its owner is dead, so it stays for a day. It takes no space. */
 const markDaySec = 86_400
 
 function removeDeadMarks({ stateDir, olderThanSec }: SweepOptions): void {

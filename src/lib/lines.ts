@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 
-/** A line of a file; its text is made when it is asked for. */
+/** A line of a file; its text is decoded on request. */
 export class Line {
   constructor(
     /** Where it starts in the file, in bytes. */
@@ -11,7 +11,7 @@ export class Line {
     readonly whole: boolean,
   ) {}
 
-  /** Where the next one starts. */
+  /** Where the next line starts. */
   get end(): number {
     return this.at + this.bytes.length + (this.whole ? 1 : 0)
   }
@@ -30,7 +30,7 @@ export async function* readLines(
   for await (const { bytes, at } of readLineChunks(path, start, end)) yield* linesIn(bytes, at)
 }
 
-/** The same, as the bytes of many lines at once, and where they start: a file of many lines is read without waiting for each. */
+/** The same as the bytes of many lines at once, with their start: avoids waiting for every line of a long file. */
 export async function* readLineChunks(
   path: string,
   start = 0,
@@ -61,7 +61,7 @@ export async function* readLineChunks(
   }
 }
 
-/** The lines in some bytes that start at a place of a file. */
+/** The lines in some bytes that start at a given place of a file. */
 export function* linesIn(bytes: Buffer, at: number): Generator<Line, void, void> {
   for (const { from, to, whole } of placesIn(bytes)) yield new Line(at + from, bytes.subarray(from, to), whole)
 }

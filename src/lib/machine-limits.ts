@@ -2,23 +2,23 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Resource } from './exhaustion.ts'
 
-/** How much of something this process may still take, and what sets the limit. */
+/** How much of something this process may still use, and what sets the limit. */
 export interface MachineLimit {
   readonly resource: Resource
-  /** As a person knows it, for example `ulimit -n`. */
+  /** The name people know it by, for example `ulimit -n`. */
   readonly name: string
   readonly limit: number
   readonly free: number
 }
 
-/** The limits of this machine that a process can run into. One that cannot be read is left out. */
+/** The limits of this machine that a process can run into, except those that cannot be read. */
 export function readMachineLimits(): readonly MachineLimit[] {
   return [openFiles(), ...userProcesses(), ...allProcesses(), ...groupLimits()].filter(
     (each): each is MachineLimit => each !== null && Number.isFinite(each.limit),
   )
 }
 
-/** How often a process of our control group could not be made because the group is full; 0 where that is not counted. */
+/** How often a process of our control group could not be made because the group is full; 0 if that is not counted. */
 export function refusedForks(): number {
   const dir = groupDirs()[0]
   if (dir === undefined) return 0
@@ -26,12 +26,15 @@ export function refusedForks(): number {
   return Number(/^max (\d+)$/m.exec(text)?.[1] ?? 0)
 }
 
-/** More files than an ordinary program opens, and few enough for one that closes every possible one before it starts another. */
+/**
+ * More files than an ordinary program opens, and few enough for a program that closes every possible one before it
+ * starts another.
+ */
 const saneOpenFiles = 65_536
 
 /**
- * A line of shell for programs that are not ours. Node.js raises its own soft limit of open files to the hard one, perhaps a
- * billion, and everything that it starts would have that.
+ * A shell line for external programs. Node.js raises its own soft limit of open files to the hard one, which may be a
+ * billion, and everything it starts would inherit that.
  */
 export function saneOpenFilesLine(): string {
   return (softLimit('Max open files') ?? 0) > saneOpenFiles ? `ulimit -S -n ${saneOpenFiles}` : ':'
@@ -44,7 +47,7 @@ function openFiles(): MachineLimit | null {
   return { resource: 'file descriptors', name: 'ulimit -n', limit, free: limit - readdirSync('/proc/self/fd').length }
 }
 
-/** Root is not held to it. */
+/** Does not apply to root. */
 function userProcesses(): MachineLimit[] {
   const limit = process.getuid?.() === 0 ? null : softLimit('Max processes')
   if (limit === null || !Number.isFinite(limit)) return []
@@ -60,7 +63,7 @@ function allProcesses(): MachineLimit[] {
   })
 }
 
-/** What the control groups of this process allow it, and those above them. */
+/** The limits of this process's control groups and of those above them. */
 function groupLimits(): MachineLimit[] {
   return groupDirs().map((dir) => {
     const limit = numberIn(join(dir, 'pids.max'))
@@ -69,7 +72,7 @@ function groupLimits(): MachineLimit[] {
   })
 }
 
-/** The directories of the group that counts this process, and of those above it; none where they cannot be seen. */
+/** The directories of this process's control group and of those above it; empty if they are not visible. */
 function groupDirs(): string[] {
   const lines = (readText('/proc/self/cgroup') ?? '').trim().split('\n')
   const own = lines.map((line) => line.split(':')).find(([, names = '']) => names.split(',').includes('pids'))
@@ -87,7 +90,7 @@ function groupDirs(): string[] {
 
 const mounts = new Map<string, string | null>()
 
-/** The list of mounts is long where many sandboxes are, and this is asked for every trial. */
+/** The mount list is long when there are many sandboxes, and this is called for every trial. */
 function mountOf(type: string, option: string | null): string | null {
   const key = `${type} ${option}`
   const known = mounts.get(key)
@@ -105,13 +108,13 @@ function findMount(type: string, option: string | null): string | null {
   return null
 }
 
-/** Infinity where there is no limit. */
+/** Infinity if there is no limit. */
 function softLimit(name: string): number | null {
   const value = new RegExp(`^${name} +(\\S+)`, 'm').exec(readText('/proc/self/limits') ?? '')?.[1]
   return value === undefined ? null : value === 'unlimited' ? Number.POSITIVE_INFINITY : Number(value)
 }
 
-/** The kernel counts threads; a directory has a link more for each of its own. */
+/** The kernel counts threads; a directory has one extra link for each sub-directory. */
 function threadsOfUser(): number {
   const uid = process.getuid?.()
   let threads = 0
@@ -123,7 +126,7 @@ function threadsOfUser(): number {
   return threads
 }
 
-/** Infinity for `max`, and for what is not there. */
+/** Infinity for `max`, and for a missing file. */
 function numberIn(path: string): number {
   const text = readText(path)?.trim()
   return text === undefined || !/^\d+$/.test(text) ? Number.POSITIVE_INFINITY : Number(text)

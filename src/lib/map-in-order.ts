@@ -1,6 +1,6 @@
 /**
- * Works on up to `width` items at once and gives the results in the items' order.
- * When something throws, it waits for the work under way before it passes the error on, so that nothing runs behind the caller's back.
+ * Works on up to `width` items at once and gives the results in the items' order. When something throws, it waits for
+ * the work in progress before passing the error on, so nothing runs behind the caller's back.
  */
 export async function* mapInOrder<T, R>(
   items: AsyncIterable<T> | Iterable<T>,
@@ -11,7 +11,7 @@ export async function* mapInOrder<T, R>(
   try {
     for await (const item of items) {
       const result = work(item)
-      // Seen when its turn comes; until then a rejection must not count as unhandled.
+      // Handled when its turn comes; until then a rejection must not count as unhandled.
       result.catch(() => {})
       running.push(result)
       if (running.length < width) continue

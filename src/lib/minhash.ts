@@ -1,17 +1,23 @@
 import { mixed, runStep } from './word-hashes.ts'
 
-/** Numbers of a signature. One hash per run of words is enough: it chooses the place and is the value. */
+/** How many numbers a signature has. One hash per run of words is enough: it selects the place and is the value. */
 export const signatureSize = 128
-/** Bits of a hash that are left when it has chosen its place. */
+/** Bits of a hash that remain after it has selected its place. */
 const valueBits = 32 - Math.log2(signatureSize)
 const valueMask = 2 ** valueBits - 1
 /** Above every value. */
 const emptyPlace = 2 ** valueBits
 
-/** The lower halves of the hashes: two that differ look the same once in 65,536, and a million texts take half the memory. */
+/**
+ * The lower halves of the hashes: two different ones look the same once in 65,536, and a million texts take half the
+ * memory.
+ */
 export type Signature = Uint16Array
 
-/** A signature of a text's runs of words: how many places two of them agree in is how much the texts share. Null for a text without words. */
+/**
+ * A signature of a text's word runs: the number of places in which two signatures agree tells how much the texts share.
+ * Null for a text without words.
+ */
 export function signatureOf(words: Uint32Array, runLength = 5): Signature | null {
   const signature = new Uint16Array(signatureSize)
   return signInto(signature, words, runLength) ? signature : null
@@ -19,7 +25,7 @@ export function signatureOf(words: Uint32Array, runLength = 5): Signature | null
 
 const places = new Int32Array(signatureSize)
 
-/** The same into memory of the caller; false for a text without words. */
+/** The same into the caller's memory; false for a text without words. */
 export function signInto(signature: Signature, words: Uint32Array, runLength: number): boolean {
   const count = words.length
   if (count === 0) return false
@@ -31,7 +37,10 @@ export function signInto(signature: Signature, words: Uint32Array, runLength: nu
   return true
 }
 
-/** The least hash of a run in each place. The hashes are those of `runHashes`, which are needed only one at a time here. */
+/**
+ * The smallest hash of a run in each place. The hashes are those of `runHashes`, which are needed only one at a time
+ * here.
+ */
 function placeRuns(words: Uint32Array, size: number): void {
   places.fill(emptyPlace)
   let leaving = 1
@@ -43,14 +52,14 @@ function placeRuns(words: Uint32Array, size: number): void {
     const run = mixed(hash ^ size)
     const place = run >>> valueBits
     const least = places[place] ?? 0
-    // The lesser of two numbers without a branch: which one it is cannot be foreseen.
+    // The minimum of two numbers without a branch, because the outcome cannot be predicted.
     const less = (run & valueMask) - least
     places[place] = least + (less & (less >> 31))
     hash = (hash - Math.imul(words[first] ?? 0, leaving)) | 0
   }
 }
 
-/** Places that no run fell into are filled from others, always the same ones, so that short texts can be compared too. */
+/** Places without a run are filled from other, fixed places, so that short texts can be compared too. */
 function borrowed(place: number): number {
   let attempt = 1
   let from = mixed(place * 31 + attempt) % signatureSize
@@ -58,7 +67,7 @@ function borrowed(place: number): number {
   return mixed((((from << valueBits) | (places[from] ?? 0)) >>> 0) + attempt)
 }
 
-/** An estimate of the share of runs two texts have in common (Jaccard). */
+/** An estimate of the share of word runs that two texts have in common (Jaccard). */
 export function similarity(a: Signature, b: Signature): number {
   let same = 0
   for (let i = 0; i < signatureSize; i++) if (a[i] === b[i]) same++

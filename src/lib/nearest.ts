@@ -1,4 +1,4 @@
-/** The name most like `name`, or null when none is close enough to have been meant. */
+/** The known name most similar to `name`, or null when none is close enough to have been meant. */
 export function nearest(name: string, known: Iterable<string>): string | null {
   let best: string | null = null
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1
@@ -15,7 +15,7 @@ function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[-_]/g, '')
 }
 
-/** How many letters must be added, removed, changed or swapped with their neighbour; anything from `enough` on counts as `enough`. */
+/** How many letters must be added, removed, changed or swapped with their neighbour; stops counting at `enough`. */
 function editDistance(a: string, b: string, enough: number): number {
   if (Math.abs(a.length - b.length) >= enough) return enough
   let beforeLast: number[] = []

@@ -4,7 +4,7 @@ import { draftBeside, isDeadDraft, parseDraftName, removeDraft, renameDraft } fr
 import { codeOf, isMissing } from './exhaustion.ts'
 import { namesIn } from './files.ts'
 
-/** Thrown, before anything is written, when the directory to be made is already there. */
+/** Thrown, before anything is written, when the directory to make already exists. */
 export class AlreadyThere extends Error {
   constructor(readonly path: string) {
     super(`${path} already exists`)
@@ -12,8 +12,8 @@ export class AlreadyThere extends Error {
 }
 
 /**
- * Makes a directory that appears whole or not at all: `fill` writes into a hidden sibling, which is then renamed.
- * When `fill` throws, everything that was made goes again, parents included.
+ * Makes a directory that appears whole or not at all: `fill` writes into a hidden sibling, which is then renamed. If
+ * `fill` throws, everything that was made is removed, including parents.
  */
 export async function makeDirWhole(path: string, fill: (temporary: string) => Promise<void>): Promise<void> {
   const target = resolve(path)
@@ -43,7 +43,7 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** Removes `dir` and its parents up to `last`, as far as they are empty. */
+/** Removes `dir` and its parents up to `last` while they are empty. */
 async function removeEmpty(dir: string, last: string): Promise<void> {
   try {
     await rmdir(dir)
@@ -53,7 +53,7 @@ async function removeEmpty(dir: string, last: string): Promise<void> {
   }
 }
 
-/** Removes what processes that are known to be dead left half-made in a directory; what has to be put back is left to `clean`. */
+/** Removes what processes known to be dead left unfinished in a directory; what must be put back is left to `clean`. */
 export async function removeDeadDrafts(dir: string): Promise<void> {
   for (const name of await namesIn(dir))
     if (isDeadDraft(name) && !parseDraftName(name)?.putBack) await removeDraft(join(dir, name))

@@ -1,6 +1,6 @@
 type Table = Readonly<Record<string, unknown>>
 
-/** Lays tables over each other key by key; everything else replaces what was there. */
+/** Merges tables key by key; any other value is replaced. */
 export function overlay(below: Table, above: Table): Table {
   const merged: Record<string, unknown> = { ...below }
   for (const [key, value] of Object.entries(above)) {

@@ -50,7 +50,7 @@ test('nothing but this file and core reads JSON without a limit', () => {
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && !path.startsWith('core/'))
     .filter((path) => /\bJSON\.parse\(/.test(readFileSync(join('src', path), 'utf8')))
-  // Two copy what they have themselves, one reads an index of records that its own user wrote within the limits.
+  // Two copy their own values, one reads an index that its own user wrote within the limits.
   expect(files.sort()).toEqual([
     'app/recipe/set-in-document.ts',
     'lib/parse-json.ts',

@@ -1,4 +1,4 @@
-/** How much a JSON text may hold before anything is built of it. */
+/** Limits of a JSON text, checked before anything is built from it. */
 export interface JsonLimits {
   /** How deep objects and lists may be nested. */
   readonly depth: number
@@ -6,21 +6,21 @@ export interface JsonLimits {
   readonly nodes: number
 }
 
-/** Of what agents ask. Less than of files, in which such values are nested once more. */
+/** For requests by agents. Lower than for files, in which such values are nested deeper. */
 export const requestLimits: JsonLimits = { depth: 64, nodes: 1_000_000 }
-/** Of what models reply: log probabilities of every token are many values. */
+/** For replies of models: log probabilities of every token are many values. */
 export const replyLimits: JsonLimits = { depth: 64, nodes: 20_000_000 }
-/** Of files: functions that walk through a document by calling themselves are safe with any that passes. */
+/** For files: recursive functions can safely walk any document within these limits. */
 export const fileLimits: JsonLimits = { depth: 128, nodes: 20_000_000 }
 
-/** What a text says as JSON; throws SyntaxError when it is none, or is nested too deeply or too large to be worked with. */
+/** Parses a text as JSON; throws SyntaxError if it is not JSON, too deeply nested or too large to work with. */
 export function readJson(text: string, limits = fileLimits): unknown {
   const beyond = beyondLimits(text, limits)
   if (beyond !== null) throw new SyntaxError(beyond)
   return JSON.parse(text)
 }
 
-/** What a text says as JSON; undefined when it is none, or more than `limits` allow. */
+/** Parses a text as JSON; undefined if it is not JSON or exceeds `limits`. */
 export function parseJson(text: string, limits = fileLimits): unknown {
   try {
     return readJson(text, limits)
@@ -29,15 +29,18 @@ export function parseJson(text: string, limits = fileLimits): unknown {
   }
 }
 
-/** A value as a user types it: what it says as JSON, otherwise the text itself. */
+/** A value as a user types it: parsed as JSON if possible, otherwise the text itself. */
 export function jsonOrText(text: string): unknown {
   const value = parseJson(text)
   return value === undefined ? text : value
 }
 
-/** What a JSON text has too much of, for a person; null when it is within the limits. Looks only at brackets and quotes. */
+/**
+ * What a JSON text has too much of, for a person; null when it is within the limits. Only brackets and quotes are
+ * examined.
+ */
 export function beyondLimits(text: string, { depth, nodes }: JsonLimits): string | null {
-  // Most texts cannot be too deep: a level costs two characters.
+  // Most texts cannot be too deep: a level takes two characters.
   if (text.length <= 2 * Math.min(depth, nodes)) return null
   let level = 0
   let count = 0
@@ -64,7 +67,7 @@ function endOfString(text: string, from: number): number {
   return text.length
 }
 
-/** Whether a value is nested deeper than functions that call themselves can walk; one that holds itself is. */
+/** Whether a value is nested too deeply for recursive functions; a cyclic value is. */
 export function isTooDeep(value: unknown): boolean {
   const seen = new Map<object, number>()
   const waiting: [value: unknown, level: number][] = [[value, 1]]

@@ -1,11 +1,12 @@
-/** Tells whether a path is one that a pattern means. */
+/** Tells whether a path matches a pattern. */
 export interface PathGlob {
   test(path: string): boolean
 }
 
 /**
- * Patterns of paths: `*` within a folder, `**` over folders, `?`, `[ab]` and `{a,b}`; a folder stands for all in it. Patterns come from
- * cards of datasets too: the time to match one grows with its length times that of the path, whatever it says.
+ * Path patterns: `*` within a folder, `**` across folders, `?`, `[ab]` and `{a,b}`; a folder stands for everything in
+ * it. Patterns also come from dataset cards: the time for a match is at most proportional to the pattern's length times
+ * the path's, whatever the pattern says.
  */
 export function parseGlob(pattern: string): PathGlob {
   const plain = pattern.replace(/^\.?\//, '').replace(/\/+$/, '')
@@ -14,7 +15,7 @@ export function parseGlob(pattern: string): PathGlob {
   return { test: (path) => patterns.some((tokens) => matches(tokens, [...path])) }
 }
 
-/** Whether a path is a pattern rather than the name of one file. */
+/** Whether a path is a pattern rather than the name of a single file. */
 export function isGlob(path: string): boolean {
   return /[*?]|\[[^\]/]+\]|\{[^{}]*\}/.test(path)
 }
@@ -31,7 +32,7 @@ function expandBraces(pattern: string): readonly string[] {
   return all
 }
 
-/** `dirs` is the inside of `maybe-dirs`, which means nothing or folders and a slash. */
+/** `dirs` is the inner part of `maybe-dirs`, which stands for nothing or for folders and a slash. */
 type Token =
   | { readonly kind: 'star' | 'stars' | 'maybe-dirs' | 'dirs' }
   | { readonly kind: 'one'; takes(char: string): boolean }
@@ -59,11 +60,11 @@ function classOf(inside: string): (char: string) => boolean {
   return (char) => char !== '/' && isIn(char) !== negated
 }
 
-/** Follows all ways through the pattern at once. */
+/** Follows all ways through the pattern in parallel. */
 function matches(tokens: readonly Token[], path: readonly string[]): boolean {
   let places = withSkips(new Set([0]), tokens)
   for (const char of path) {
-    // What is left lies in the folder that the pattern means.
+    // The rest is inside the folder that the pattern names.
     if (char === '/' && places.has(tokens.length)) return true
     const next = new Set<number>()
     for (const place of places) {
@@ -81,7 +82,7 @@ function matches(tokens: readonly Token[], path: readonly string[]): boolean {
 }
 
 function withSkips(places: Set<number>, tokens: readonly Token[]): Set<number> {
-  // A set gives what is added while it is gone through.
+  // Iterating over a set includes items added on the way.
   for (const place of places) {
     const kind = tokens[place]?.kind
     if (kind === 'star' || kind === 'stars') places.add(place + 1)

@@ -1,21 +1,22 @@
 import { type Signature, signatureSize } from './minhash.ts'
 
 const values = 2 ** 16
-/** Texts whose places are kept in one array. */
+/** How many texts have their places in one array. */
 const blockTexts = 2 ** 13
 
 /**
- * Finds texts by single places of their signatures, for texts that share much and are not similar, such as those with the same long
- * prompt. Two that may differ in `d` places agree in one of any `d` + 1, so that it is enough to look at the texts that have the same
- * value in those places where fewest have it. It takes 512 bytes for each text that is added, and 67 MB.
+ * Finds texts by single places of their signatures, for texts that share a lot without being similar, such as those
+ * with the same long prompt. Two texts that differ in at most `d` places agree in one of any `d` + 1, so it is enough
+ * to look at texts with the same value in the places where fewest texts have it. It takes 512 bytes per text, plus 67
+ * MB.
  */
 export class PlaceIndex {
-  /** For each place and value the newest text that has it, plus 1. */
+  /** For each place and value, the newest text that has it, plus 1. */
   private readonly heads = new Uint32Array(signatureSize * values)
   private readonly counts = new Uint32Array(signatureSize * values)
   /** The next older text with the same value in a place, plus 1. */
   private readonly older: Uint32Array[] = []
-  /** Of the signature that is looked for: how many texts have its value, for each place and in order. */
+  /** For the wanted signature: how many texts have its value in each place, and the places sorted by that. */
   private readonly countOf = new Uint32Array(signatureSize)
   private readonly sorted = new Uint32Array(signatureSize)
   private texts = 0
@@ -36,8 +37,8 @@ export class PlaceIndex {
   }
 
   /**
-   * Calls `look` with every text that agrees in all places but `differing`, and with some others, some of them more than once. False,
-   * and nothing is called, where that would be no less work than looking at every text.
+   * Calls `look` with every text that agrees in all places but `differing`, and with some others, some of them
+   * repeatedly. Returns false without calling anything when that would be as much work as looking at every text.
    */
   candidates(signature: Signature, differing: number, look: (text: number) => void): boolean {
     for (let place = 0; place < signatureSize; place++)

@@ -2,21 +2,24 @@ import { appendFile, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
 
-/** What is held back before it goes to disk. */
+/** How much is buffered before it goes to disk. */
 const waitingBytes = 2 ** 24
 
-/** Puts things into the order of their places without holding all of them: each goes to the heap of its neighbours, a file that is small enough to be sorted at once. */
+/**
+ * Sorts things by place without holding all of them in memory: each goes to the heap of its neighbours, a file small
+ * enough to sort at once.
+ */
 export class PlaceSort {
   private readonly waiting = new Map<number, Buffer[]>()
   private bytes = 0
 
-  /** Neighbours are those of `heapSize` places in a row. */
+  /** `heapSize` consecutive places share a heap. */
   constructor(
     private readonly dir: string,
     private readonly heapSize: number,
   ) {}
 
-  /** Takes a thing; no two have the same place. */
+  /** Adds a thing; no two have the same place. */
   async add(place: number, thing: object): Promise<void> {
     const line = serialize([place, thing])
     const length = Buffer.alloc(4)
@@ -29,7 +32,7 @@ export class PlaceSort {
     if (this.bytes >= waitingBytes) await this.flush()
   }
 
-  /** The things of the places from `from` to before `to`, in order. */
+  /** The things at places from `from` up to but not including `to`, in order. */
   async *range(from: number, to: number): AsyncIterable<object> {
     await this.flush()
     for (let heap = Math.floor(from / this.heapSize); heap * this.heapSize < to; heap++)

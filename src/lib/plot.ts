@@ -1,4 +1,4 @@
-/** Text that may hold anything, safe inside an SVG or HTML document. */
+/** Escapes any text for an SVG or HTML document. */
 export function escapeMarkup(text: string): string {
   return text
     .replace(/[\p{Cc}\p{Surrogate}\ufffe\uffff]+/gu, ' ')
@@ -25,7 +25,7 @@ export function binsOf(values: readonly number[], most = 24): Bin[] {
     Number.POSITIVE_INFINITY,
     Number.NEGATIVE_INFINITY,
   ] as const)
-  // Values that numbers of their size can hardly tell apart count as one.
+  // Differences below the precision of numbers of this size do not count.
   const noise = Math.max(Math.abs(low), Math.abs(high), 1e-280) * 1e-12
   const step = roundStep(high - low > noise ? (high - low) / most : 0, known.every(Number.isInteger))
   const start = Math.floor(low / step) * step
@@ -77,7 +77,7 @@ export interface Bar {
 const rowHeight = 22
 const labelWidth = 250
 
-/** Horizontal bars with their labels and values as an SVG document, in the order given. */
+/** An SVG document of horizontal bars with labels and values, in the given order. */
 export function bars(items: readonly Bar[], { title, axis }: PlotText): string {
   const tall = margin.top + Math.max(1, items.length) * rowHeight + 30
   const top = Math.max(...items.map(({ value }) => value), 0) || 1
@@ -96,10 +96,10 @@ export function bars(items: readonly Bar[], { title, axis }: PlotText): string {
   return svg(tall, middle, title, [...parts, ...empty, words(middle, tall - 8, axis, 'middle')])
 }
 
-/** The least room that a letter of a title takes, on average. */
+/** The minimum width of a letter in a title, on average. */
 const letterWidth = 7
 
-/** An SVG document of the usual width. Its title stands over the middle of the axes, unless it is too long for that. */
+/** An SVG document of the usual width. Its title is centred above the axes, unless it is too long for that. */
 export function svg(tall: number, middle: number, title: string, parts: readonly string[]): string {
   const half = Math.min(width, title.length * letterWidth) / 2
   const x = Math.max(half, Math.min(middle, width - half))
@@ -109,7 +109,7 @@ export function svg(tall: number, middle: number, title: string, parts: readonly
   return `${head}${name}${heading}${parts.join('')}</svg>\n`
 }
 
-/** Text; whatever it holds. */
+/** Any text, escaped. */
 export function words(x: number, y: number, text: string, anchor: 'start' | 'middle' | 'end'): string {
   return `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}" fill="#333">${escapeMarkup(text)}</text>`
 }
@@ -145,7 +145,7 @@ function roundUp(least: number, times: readonly number[]): number {
   return (times.find((each) => each * power >= least * 0.999) ?? 10) * power
 }
 
-/** Without the noise of binary fractions. */
+/** Rounds off the noise of binary fractions. */
 function round(value: number): number {
   return Number(value.toPrecision(15))
 }

@@ -17,18 +17,18 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { codeOf, exhaustedBy } from './exhaustion.ts'
 
-/** Names one process for ever: a pid alone is reused, and means something only within its PID namespace. */
+/** Identifies one process permanently: a pid alone is reused, and means something only within its PID namespace. */
 export interface ProcessIdentity {
   readonly pid: number
   /** Start time in clock ticks since boot. */
   readonly startTicks: string
   readonly bootId: string
   readonly host: string
-  /** The PID namespace in which `pid` counts; earlier versions did not write it. */
+  /** The PID namespace of `pid`; earlier versions did not write it. */
   readonly pidNs?: string | undefined
 }
 
-/** An identity as it lies in files. */
+/** An identity as stored in files. */
 export const identitySchema = z.object({
   pid: z.number(),
   startTicks: z.string(),
@@ -39,7 +39,7 @@ export const identitySchema = z.object({
 
 export type Liveness = 'alive' | 'dead' | 'unknown'
 
-/** The identity of a running process of this PID namespace, or null when it is gone. */
+/** The identity of a running process in this PID namespace, or null when it is gone. */
 export function identify(pid: number): ProcessIdentity | null {
   const startTicks = readStartTicks(pid)
   return startTicks === null ? null : { pid, startTicks, bootId: bootId(), host: hostname(), pidNs: pidNs() }
@@ -55,7 +55,10 @@ export function ourselves(): ProcessIdentity {
   return identity
 }
 
-/** The identity of this process, which from now on shows to other PID namespaces that share the state directory that it lives. */
+/**
+ * The identity of this process, which from now on shows other PID namespaces that share the state directory that it is
+ * alive.
+ */
 export function markedOurselves(ownersDir = defaultOwnersDir()): ProcessIdentity & { readonly pidNs: string } {
   const identity = { ...ourselves(), pidNs: pidNs() }
   holdMark(ownersDir, markName(identity))
@@ -63,18 +66,22 @@ export function markedOurselves(ownersDir = defaultOwnersDir()): ProcessIdentity
 }
 
 export interface LivenessOptions {
-  /** Where owners hold their marks; default: this user's state directory. */
+  /** Where owners keep their marks; default: this user's state directory. */
   readonly ownersDir?: string
-  /** The identity was found beside these very marks, so that one that is missing was removed when its owner ended. */
+  /**
+   * The identity was stored next to these very marks, so a missing mark means that it was removed when its owner ended.
+   */
   readonly sameState?: boolean
 }
 
-/** A machine that has not renewed its mark for this long, and has been started again since, is not running the old process. */
+/**
+ * A machine that has not renewed its mark for this long, and has been rebooted since, is not running the old process.
+ */
 const silenceMs = 10 * 60 * 1000
 
 /**
- * Whether that very process still runs. In this PID namespace /proc tells; in another one of this machine, only the mark that the
- * owner holds; a process of another machine is `unknown`.
+ * Whether this very process is still running. In this PID namespace /proc tells; in another one on this machine, only
+ * the mark that the owner holds; a process of another machine is `unknown`.
  */
 export function livenessOf(identity: ProcessIdentity, options: LivenessOptions = {}): Liveness {
   const { ownersDir = defaultOwnersDir(), sameState = false } = options
@@ -90,30 +97,35 @@ export function livenessOf(identity: ProcessIdentity, options: LivenessOptions =
   return state
 }
 
-/** Whether a process that was started here still runs. */
+/** Whether a process started here is still running. */
 export function isRunningHere(identity: ProcessIdentity): boolean {
   return (
     identity.bootId === bootId() && isOurNamespace(identity) && readStartTicks(identity.pid) === identity.startTicks
   )
 }
 
-/** Whether a process of this PID namespace is gone or about to be: what dies with it may be dead before it is itself. */
+/** Whether a process of this PID namespace is gone or about to be: what dies with it may be dead before it. */
 export function isEnding(pid: number): boolean {
   const [state, flags, signals] = readStat(pid, [3, 9, 31])
   const exiting = 0x4
-  // On a busy machine a process that was killed may wait for its turn to die.
+  // On a busy machine a killed process may have to wait for its turn to die.
   const killed = 0x100
   if (state === undefined || state === 'Z' || state === 'X') return true
   return (Number(flags) & exiting) !== 0 || (Number(signals) & killed) !== 0
 }
 
-/** The name of a process's mark, unique among all processes of all machines. An earlier version's identity has none. */
+/**
+ * The name of a process's mark, unique among all processes of all machines. Identities of earlier versions have none.
+ */
 export function markName<T extends ProcessIdentity>(identity: T): T extends { pidNs: string } ? string : string | null
 export function markName({ pid, startTicks, bootId, pidNs }: ProcessIdentity): string | null {
   return pidNs === undefined ? null : `${pid}-${startTicks}-${pidNs}-${bootId.slice(0, 8)}`
 }
 
-/** The process behind a mark's name, as far as a name tells; its machine is known only when it is this one, in its present run. */
+/**
+ * The process behind a mark's name, as far as the name tells; its machine is known only if it is this one since its
+ * last boot.
+ */
 export function parseMarkName(name: string): ProcessIdentity | null {
   const [, pid, startTicks = '', pidNs = '', boot = ''] = /^(\d+)-(\d+)-(\d+)-([0-9a-f]{8})$/.exec(name) ?? []
   if (pid === undefined) return null
@@ -121,7 +133,7 @@ export function parseMarkName(name: string): ProcessIdentity | null {
   return { pid: Number(pid), startTicks, pidNs, bootId: here ? bootId() : boot, host: here ? hostname() : '' }
 }
 
-/** Where the owners of a state directory hold their marks. */
+/** Where the owners of a state directory keep their marks. */
 export function ownersDirOf(stateDir: string): string {
   return join(stateDir, 'owners')
 }
@@ -135,12 +147,14 @@ function defaultOwnersDir(): string {
   return ownersDirOf(defaultStateDir())
 }
 
-/** An identity without a namespace is of an earlier version: another name of the host with the same boot is a container. */
+/**
+ * An identity without a namespace is from an earlier version: a different host name with the same boot is a container.
+ */
 function isOurNamespace({ pidNs: theirs, host }: ProcessIdentity): boolean {
   return theirs === undefined ? host === hostname() : theirs === pidNs() && seesOurNamespace()
 }
 
-/** Whether /proc shows our own PID namespace: one that was entered without mounting it again shows its parent's. */
+/** Whether /proc shows our own PID namespace: if it was entered without remounting /proc, that shows its parent's. */
 function seesOurNamespace(): boolean {
   return readlinkSync('/proc/self') === String(process.pid)
 }
@@ -157,20 +171,20 @@ function pidNs(): string {
   return cachedPidNs
 }
 
-/** A zombie counts as gone. */
+/** The start time of a process; a zombie counts as gone. */
 function readStartTicks(pid: number): string | null {
   const [state, startTicks] = readStat(pid, [3, 22])
   return state === 'Z' || state === 'X' ? null : (startTicks ?? null)
 }
 
-/** Fields of /proc/PID/stat, numbered as in proc(5); the name before them may hold spaces and brackets. */
+/** Fields of /proc/PID/stat, numbered as in proc(5); the name before them may contain spaces and brackets. */
 function readStat(pid: number, numbers: readonly number[]): readonly (string | undefined)[] {
   try {
     const file = pid === process.pid ? '/proc/self/stat' : `/proc/${pid}/stat`
     const fields = readFileSync(file, 'utf8').split(') ').at(-1)?.split(' ') ?? []
     return numbers.map((number) => fields[number - 3])
   } catch (error) {
-    // A process that cannot be looked at for want of a descriptor is not known to be gone.
+    // A process that cannot be examined for lack of a descriptor is not known to be gone.
     if (exhaustedBy(error) !== null) throw error
     return []
   }
@@ -180,16 +194,16 @@ const heartbeatMs = 15_000
 const held = new Set<string>()
 
 /**
- * Holds a mark that tells every process of this machine, in whichever PID namespace, that this one lives: a named pipe that it
- * keeps open for reading. The kernel lets go of it when the process ends, however it ends. Once per process and directory. Where
- * none can be made, others take this process's state to be unknown and leave its things alone.
+ * Holds a mark that tells every process on this machine, in any PID namespace, that this one is alive: a named pipe
+ * that it keeps open for reading. The kernel closes it when the process ends, in whatever way. Once per process and
+ * directory. Where no mark can be made, others treat this process's state as unknown and leave its things alone.
  */
 export function holdMark(ownersDir: string, name: string): void {
   const path = join(ownersDir, name)
   if (held.has(path)) return
   if (held.size === 0) setInterval(beat, heartbeatMs).unref()
   held.add(path)
-  // Under a temporary name until it is open: a pipe without a reader means a dead owner.
+  // Under a temporary name until it is open, because a pipe without a reader means a dead owner.
   const draft = join(ownersDir, `.${name}.tmp`)
   try {
     mkdirSync(ownersDir, { recursive: true, mode: 0o700 })
@@ -203,7 +217,7 @@ export function holdMark(ownersDir: string, name: string): void {
   process.once('exit', () => rmSync(path, { force: true }))
 }
 
-/** What a mark says about its owner, provided that the owner is a process of this machine. */
+/** What a mark says about its owner, provided that the owner is a process on this machine. */
 export function markState(ownersDir: string, name: string): 'alive' | 'dead' | 'missing' | 'unknown' {
   try {
     closeSync(openSync(join(ownersDir, name), constants.O_WRONLY | constants.O_NONBLOCK))
@@ -214,12 +228,12 @@ export function markState(ownersDir: string, name: string): 'alive' | 'dead' | '
   }
 }
 
-/** When a mark was renewed last, in milliseconds since 1970; null when there is none. */
+/** When a mark was last renewed, in milliseconds since 1970; null when it does not exist. */
 export function lastSignOf(ownersDir: string, name: string): number | null {
   return statSync(join(ownersDir, name), { throwIfNoEntry: false })?.mtimeMs ?? null
 }
 
-/** The names of all marks in a directory, and of those that were being made. */
+/** The names of all marks in a directory, including those that are being made. */
 export function listMarks(ownersDir: string): string[] {
   try {
     return readdirSync(ownersDir)
@@ -232,14 +246,14 @@ export function removeMark(ownersDir: string, name: string): void {
   rmSync(join(ownersDir, name), { force: true })
 }
 
-/** For machines that share the directory but not the kernel. */
+/** Renews the marks, for machines that share the directory but not the kernel. */
 function beat(): void {
   const now = new Date()
   for (const path of held) {
     try {
       utimesSync(path, now, now)
     } catch {
-      // It could not be made.
+      // The mark could not be made.
     }
   }
 }

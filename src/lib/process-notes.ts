@@ -19,13 +19,16 @@ import {
   parseMarkName,
 } from './process-identity.ts'
 
-/** A file of lines that a process keeps for others to read after its death: `<dir>/<mark>`. Its first line says who wrote it. */
+/**
+ * A file of lines that a process keeps for others to read after its death: `<dir>/<mark>`. Its first line says who
+ * wrote it.
+ */
 export class ProcessNotes {
   #lines = new Set<string>()
   readonly #path: string
   readonly #head: string
 
-  /** Null where no mark can be held: in another PID namespace its writer would be taken for dead. */
+  /** Null where no mark can be held: other PID namespaces would consider the writer dead. */
   static open(dir: string, ownersDir: string): ProcessNotes | null {
     const identity = markedOurselves(ownersDir)
     const mark = markName(identity)
@@ -43,7 +46,7 @@ export class ProcessNotes {
     return this.#lines.size
   }
 
-  /** Writes a line, unless it is there already. */
+  /** Writes a line, unless it is already there. */
   add(line: string): void {
     if (this.#lines.has(line)) return
     const head = this.#lines.size === 0 ? this.#head : ''
@@ -51,7 +54,7 @@ export class ProcessNotes {
     this.#lines.add(line)
   }
 
-  /** Keeps these lines only. */
+  /** Keeps only these lines. */
   keep(lines: Iterable<string>): void {
     this.#lines = new Set(lines)
     const draft = join(dirname(this.#path), `.${markOf(this.#path)}.tmp`)
@@ -65,7 +68,7 @@ export class ProcessNotes {
   }
 }
 
-/** What one process wrote down. */
+/** What one process recorded. */
 export interface Noted {
   readonly path: string
   readonly mark: string
@@ -75,7 +78,7 @@ export interface Noted {
   readonly changedMs: number
 }
 
-/** The notes of every process, living and dead; a file that was being shortened is one of its own. */
+/** The notes of every process, living and dead; a file that was being shortened counts separately. */
 export function readNotes(dir: string): Noted[] {
   return namesIn(dir).flatMap((name) => {
     const path = join(dir, name)
@@ -94,7 +97,7 @@ function markOf(path: string): string {
   return (path.split('/').at(-1) ?? '').replace(/^\.|\.tmp$/g, '')
 }
 
-/** A process may have died, and a disk may have been full, in the middle of a line. */
+/** Skips broken lines: a process may have died, or a disk may have been full, in the middle of one. */
 function linesIn(path: string): unknown[] {
   try {
     const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)

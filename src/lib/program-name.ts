@@ -2,7 +2,7 @@ import { basename, delimiter, dirname, join, relative, sep } from 'node:path'
 import { shellQuote } from './shell.ts'
 
 interface Started {
-  /** The file that Node was given, links not followed. */
+  /** The file passed to Node, links not followed. */
   readonly script?: string | undefined
   readonly cwd?: string
   readonly path?: string | undefined
@@ -15,7 +15,7 @@ export function programName({
   path = process.env.PATH,
 }: Started = {}): string {
   const installed = 'npx ot-agent'
-  // A caller that is not the command line uses the library, so the package is installed.
+  // A caller other than the command line uses the library, so the package is installed.
   if (script === undefined || !/^ot-agent(\.js)?$/.test(basename(script))) return installed
   // npx puts its own folder on the PATH, but only for this process.
   if (script.split(sep).includes('node_modules')) return installed

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 /** Where a system keeps its programs. */
 export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** The full path of a program, or null. The system directories are searched even where PATH leaves them out. */
+/** The full path of a program, or null. The system directories are searched even if PATH leaves them out. */
 export function findProgram(name: string, path = `${process.env.PATH ?? ''}:${systemPath}`): string | null {
   if (name.startsWith('/')) return isExecutable(name) ? name : null
   for (const dir of path.split(':')) {

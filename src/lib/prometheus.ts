@@ -5,7 +5,7 @@ export interface MetricSample {
   readonly value: number
 }
 
-/** Reads a page in Prometheus' text format; comments, timestamps and lines it cannot read are passed over. */
+/** Parses a page in Prometheus' text format; comments, timestamps and unreadable lines are skipped. */
 export function parseMetrics(text: string): MetricSample[] {
   const samples: MetricSample[] = []
   for (const line of text.split('\n')) {

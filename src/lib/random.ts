@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto'
 
-/** A stream of choices that is the same in every run, on every machine. */
+/** A stream of choices that is the same in every run on every machine. */
 export interface Random {
-  /** From 0 up to, not including, 1. */
+  /** A number from 0 up to but not including 1. */
   next(): number
-  /** A whole number from 0 up to, not including, `below`. */
+  /** A whole number from 0 up to but not including `below`. */
   below(below: number): number
   pick<T>(items: readonly T[]): T
-  /** The items in another order; the list itself stays as it is. */
+  /** The items in another order; the list itself is unchanged. */
   shuffle<T>(items: readonly T[]): T[]
-  /** A sample of the given size, none twice, in the old order. */
+  /** A sample of the given size without repetition, in the original order. */
   sample<T>(items: readonly T[], count: number): T[]
 }
 
-/** A stream of its own for every seed and key: what one row draws does not depend on the rows before it. */
+/** A separate stream for every seed and key: one row's draws do not depend on the rows before it. */
 export function makeRandom(seed: number, key: string): Random {
   const next = sfc32(createHash('sha256').update(`${seed}\0${key}`).digest())
   const below = (limit: number) => Math.floor(next() * limit)
@@ -42,7 +42,7 @@ export function makeRandom(seed: number, key: string): Random {
   }
 }
 
-/** The small fast counter generator: 128 bits of state, 32 of them out at a time. */
+/** The small fast counter generator (sfc32): 128 bits of state, 32 bits per output. */
 function sfc32(seed: Buffer): () => number {
   let [a, b, c, d] = [0, 4, 8, 12].map((at) => seed.readInt32LE(at)) as [number, number, number, number]
   return () => {

@@ -11,8 +11,8 @@ import { fileLimits, isTooDeep } from './parse-json.ts'
 const maxChars = 16 << 20
 
 /**
- * What a text says as YAML; throws YAMLParseError when it is none, ReferenceError when its aliases are wrong or stand for too
- * much, SyntaxError when it is too long, nested too deeply, or holds itself.
+ * Parses a text as YAML; throws YAMLParseError if it is not YAML, ReferenceError if its aliases are wrong or expand to
+ * too much, SyntaxError if it is too long, nested too deeply or cyclic.
  */
 export function readYaml(
   text: string,
@@ -28,8 +28,8 @@ export function readYaml(
 function parsed(text: string, options: NonNullable<Parameters<typeof readYaml>[1]>): unknown {
   const lineCounter = new LineCounter()
   try {
-    // Its warnings would print parts of a text that may be hostile, and it would look up the lines of every error, which takes
-    // the square of the text.
+    // Its warnings would print parts of a text that may be hostile, and it would look up the lines of every error, in
+    // time quadratic in the text.
     const document = parseDocument(text, { logLevel: 'error', ...options, lineCounter, prettyErrors: false })
     const [wrong] = document.errors
     if (wrong !== undefined) {
@@ -42,7 +42,7 @@ function parsed(text: string, options: NonNullable<Parameters<typeof readYaml>[1
   } catch (error) {
     if (!(error instanceof Error)) throw error
     if (error.message.startsWith('Maximum call stack')) throw tooDeep()
-    // Of a merge with what is no map, the library says so with a plain error.
+    // The library reports a merge with a non-map as a plain error.
     throw error.name === 'Error' ? new SyntaxError(error.message) : error
   }
 }

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 
 /**
- * Passes on to stderr what a program prints. The program gets pipes, never the terminal itself, so that what it prints is escaped
+ * Passes a program's output on to stderr. The program gets pipes, never the terminal itself, so its output is escaped
  * like all other text. The carriage returns of its progress bars become line breaks.
  */
 export function relayOutput({ stdout, stderr }: ChildProcess): void {

@@ -6,8 +6,8 @@ import { systemPath } from './programs.ts'
 import { execProcess } from './spawn-process.ts'
 
 /**
- * Removes a directory and everything in it, never following a link, however deep it is. Meant for many small trees,
- * which a program of the system would cost a process each; it does the rest, because a path of ours can be too long.
+ * Removes a directory and everything in it, however deep, never following a link. Meant for many small trees, for each
+ * of which a system program would cost a process; that program does the rest, because our paths can get too long.
  */
 export async function removeTree(dir: string): Promise<void> {
   try {
@@ -19,22 +19,22 @@ export async function removeTree(dir: string): Promise<void> {
   }
 }
 
-/** An ordinary user may lack the permission to look into a directory, or own it only as root of a user namespace. */
+/** An ordinary user may lack permission to look into a directory, or own it only as root of a user namespace. */
 const script = `
 remove() { rm -rf -- "$1"; }
 remove "$1" 2> /dev/null || { find "$1" -type d ! -perm -700 -exec chmod u+rwx {} ';' && remove "$1"; } 2> /dev/null ||
 unshare --map-root-user --map-auto rm -rf -- "$1" 2> /dev/null || remove "$1"`
 
-/** Its last line, cut short: it may hold a path without end. */
+/** The last line of its output, shortened, because it may contain a very long path. */
 function complaintOf(error: unknown): string {
   const text = typeof error === 'object' && error !== null && 'stderr' in error ? String(error.stderr) : String(error)
   return text.trim().split('\n').at(-1)?.slice(-300) ?? ''
 }
 
-/** Deeper down, looking every path up from the top costs more than a process. */
+/** Deeper down, resolving every path from the top costs more than a process. */
 const depthLimit = 50
 
-/** Blocking calls cost a fraction of others; after this many, everything else has its turn. */
+/** Blocking calls cost a fraction of others; after this many, everything else gets its turn. */
 const callsAtOnce = 64
 
 async function removeDir(dir: string, depth = 0, calls = { made: 0 }): Promise<void> {
@@ -49,7 +49,7 @@ async function removeDir(dir: string, depth = 0, calls = { made: 0 }): Promise<v
   unlessMissing(() => rmdirSync(dir))
 }
 
-/** Another process removing the same thing is no failure. */
+/** Another process removing the same thing is not a failure. */
 function unlessMissing<T>(work: () => T): T | null {
   try {
     return work()

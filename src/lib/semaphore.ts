@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events'
 
-/** Lets a limited number of callers in at once, first come, first served. A caller that is aborted while it waits takes no place. */
+/**
+ * Lets a limited number of callers in at once, first come, first served. A caller aborted while waiting takes no place.
+ */
 export class Semaphore {
   private limit: number
   private inside = 0
@@ -32,7 +34,7 @@ export class Semaphore {
     }
   }
 
-  /** Does the work in a place of its own. */
+  /** Does the work while holding a place. */
   async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const release = await this.acquire(signal)
     try {
@@ -42,7 +44,7 @@ export class Semaphore {
     }
   }
 
-  /** Changes the limit. Callers that are inside stay; with a lower limit, the next one enters when enough have left. */
+  /** Changes the limit. Callers that are inside stay; with a lower limit, the next one enters once enough have left. */
   resize(limit: number): void {
     this.limit = limit
     this.admit()
@@ -58,7 +60,7 @@ export class Semaphore {
       const enter = settle(resolve)
       const leave = settle(() => reject(signal.reason))
       this.queue.add(enter)
-      // Node takes many listeners on one signal for a leak; here they are a long queue.
+      // Node treats many listeners on one signal as a leak; here they are just a long queue.
       setMaxListeners(0, signal)
       signal.addEventListener('abort', leave, { once: true })
     })
@@ -67,7 +69,7 @@ export class Semaphore {
   private admit(): void {
     for (const enter of this.queue) {
       if (this.inside >= this.limit) return
-      // Counted here, before the caller goes on, so that no later caller takes its place.
+      // Counted here, before the caller continues, so that no later caller takes its place.
       this.inside++
       enter()
     }

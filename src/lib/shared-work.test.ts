@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { SharedWork } from './shared-work.ts'
 
-/** Work that ends when told to, or when it is aborted. */
+/** Work that ends when the test ends it, or when it is aborted. */
 function makeWork() {
   const started: AbortSignal[] = []
   let finish: (value: string) => void = () => {}

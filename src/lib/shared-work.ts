@@ -1,8 +1,10 @@
-/** Work that several callers may want at once is done once; it is aborted only when every one of them has gone. */
+/**
+ * Does work once that several callers may want at the same time; it is aborted only when every one of them has left.
+ */
 export class SharedWork<T> {
   private readonly running = new Map<string, Running<T>>()
 
-  /** Joins the work under `key`, or starts it. A caller that was the last to leave waits until the work has cleaned up. */
+  /** Joins the work under `key`, or starts it. The last caller to leave waits until the work has cleaned up. */
   async run(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     signal.throwIfAborted()
     const running = this.running.get(key) ?? this.start(key, work)
@@ -34,7 +36,7 @@ export class SharedWork<T> {
   }
 
   private async end(key: string, running: Running<T>): Promise<void> {
-    // Forgotten at once: a new caller must not join work that is being discarded.
+    // Removed at once: a new caller must not join work that is being discarded.
     this.forget(key, running)
     running.controller.abort()
     await running.result.catch(() => {})
@@ -51,7 +53,7 @@ interface Running<T> {
   callers: number
 }
 
-/** Work that is done at the first call and shared by all; when it fails, the next call tries again. */
+/** Work that is done on the first call and shared by all; if it fails, the next call tries again. */
 export function lazily<T>(work: () => Promise<T>): () => Promise<T> {
   let result: Promise<T> | undefined
   return () => {

@@ -1,4 +1,7 @@
-/** Splits a command line into words as a shell does, quotes and backslashes obeyed and nothing else; null when a quote is left open. */
+/**
+ * Splits a command line into words as a shell does, honouring only quotes and backslashes; null when a quote is left
+ * open.
+ */
 export function splitShellWords(text: string): string[] | null {
   const words: string[] = []
   let word: string | null = null

@@ -3,7 +3,10 @@ export function shellQuote(text: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** The seeds spell options with underscores too: `--dry_run` is `--dry-run`. Whole command lines as values stay as they are. */
+/**
+ * The Python original also spells options with underscores: `--dry_run` is `--dry-run`. Whole command lines as values
+ * stay unchanged.
+ */
 export function dashed(argument: string): string {
   return argument.replace(/^--[\w-]+(?=$|=)/, (name) => name.replaceAll('_', '-'))
 }

@@ -13,7 +13,7 @@ export function renderDuration(sec: number): string {
   return `${Math.floor(whole / 3600)}h${pad(Math.floor((whole % 3600) / 60))}m`
 }
 
-/** Bytes as a person reads them. */
+/** Bytes in a readable form. */
 export function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(bytes < 1e6 ? 2 : 1)} MB`
 }

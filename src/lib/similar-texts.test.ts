@@ -25,7 +25,10 @@ test('near copies are found among thousands, and strangers are not', () => {
   expect(found).toBeGreaterThanOrEqual(195)
 })
 
-/** What is meant: the first text that agrees in all places of a band and is similar enough. Compares with every text. */
+/**
+ * The specification: finds the first text that agrees in all places of a band and is similar enough, by comparing with
+ * every text.
+ */
 class PlainTexts {
   private readonly texts: Signature[] = []
   find(signature: Signature, least: number): Twin | null {
@@ -46,7 +49,7 @@ class PlainTexts {
   }
 }
 
-/** Signatures that meet often: some are copies of earlier ones with changed places, and all share a part of a few templates. */
+/** Signatures that often collide: some are changed copies of earlier ones, and all share a part of a few templates. */
 function crowd(key: string, count: number, shared: number): Signature[] {
   const random = makeRandom(2, key)
   const values = random.pick([2, 3, 16, 65_536])
@@ -113,6 +116,6 @@ test('in a crowd of texts that share a part and are not similar, few are compare
   const [plain, indexed] = [work(10_000), work(32)]
   expect(indexed.twins).toEqual(plain.twins)
   expect(indexed.twins.filter((index, i) => index === i).length).toBeGreaterThan(190)
-  // Every second text shares a band with the average one, and one in hundreds a rare place.
+  // Every second text shares a band with the average one, and one in hundreds shares a rare place.
   expect(indexed.compared * 5).toBeLessThan(plain.compared)
 })

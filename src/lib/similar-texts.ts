@@ -2,47 +2,51 @@ import { type Signature, signatureSize } from './minhash.ts'
 import { PlaceIndex } from './place-index.ts'
 import { mixed } from './word-hashes.ts'
 
-/** Places of a signature are looked up in bands of some: texts that agree in a whole one are compared. */
+/** The places of a signature are looked up in bands of several: texts that agree in a whole band are compared. */
 export const bands = 21
 export const bandSize = 6
 
-/** A text that is like another: its number, and in which part of their places they agree. */
+/** A text that is similar to another: its number, and the share of places in which they agree. */
 export interface Twin {
   readonly index: number
   readonly similarity: number
 }
 
 /**
- * Finds earlier texts that are at least so similar to a new one, without comparing it with all of them: texts that agree in a whole
- * band of their signatures meet in a table. At a similarity of 0.8 that misses two in a thousand.
+ * Finds earlier texts that have at least a given similarity to a new one, without comparing it with all of them: texts
+ * that agree in a whole band of their signatures meet in a table. At a similarity of 0.8 that misses two in a thousand.
  *
- * Each band has a table with open addressing. An entry has the number of the newest text with these values, and all bits that are
- * left over are a tag of the values, so that a stranger is told without a look at its signature, which would come from memory. Older texts
- * with the same values follow in a ring. That is about 370 bytes for each text that is added; what is never used of `rings` takes no memory.
+ * Each band has a table with open addressing. An entry holds the number of the newest text with these values, and all
+ * remaining bits are a tag of the values, which rules out other texts without fetching their signatures from memory.
+ * Older texts with the same values follow in a ring. That is about 370 bytes per added text; the unused part of `rings`
+ * takes no memory.
  *
- * A ring of many texts is a crowd: they share a part, and comparing each with all would take the square of their number. Its texts
- * are found by single places instead. Which texts are found does not change.
+ * A ring of many texts is a crowd: they share a part, and comparing each with all would be quadratic. Its texts are
+ * found by single places instead. Which texts are found does not change.
  */
 export class SimilarTexts {
   private readonly slots: number
   private readonly indexBits: number
   /** For each slot 0, or a tag and the number of a text plus 1. */
   private readonly table: Uint32Array
-  /** The next newer text of the same band with the same values, plus 1; the newest leads to the oldest. 0: there is no other. */
+  /**
+   * The next newer text of the same band with the same values, plus 1; the newest leads to the oldest. 0: there is no
+   * other.
+   */
   private readonly rings: Uint32Array
   private readonly signatures: Uint16Array
-  /** The last search that looked at a text: no two are compared twice. */
+  /** The last search that examined a text, so that no two are compared twice. */
   private readonly seen: Uint32Array
   private searches = 0
   private count = 0
-  /** What the search has found so far: the first text that is similar enough, and in how many places it agrees. */
+  /** The best result of the search so far: the first text that is similar enough, and in how many places it agrees. */
   private best = 0
   private places = 0
-  /** A bit for each slot: its ring is a crowd, and all texts of it are in the index. */
+  /** One bit per slot: its ring is a crowd, and all its texts are in the index. */
   private readonly crowds: Uint8Array
   private readonly indexed: Uint8Array
   private index: PlaceIndex | null = null
-  /** Of the signature that was located last, for each band: the slot it belongs into, and its tag. */
+  /** For the last located signature, by band: its slot and its tag. */
   private readonly slotOf = new Uint32Array(bands)
   private readonly tagOf = new Uint32Array(bands)
 
@@ -61,19 +65,19 @@ export class SimilarTexts {
     this.indexed = new Uint8Array(texts)
   }
 
-  /** The text added first that is at least `least` like this one. */
+  /** The first added text that is at least `least` similar to this one. */
   find(signature: Signature, least: number): Twin | null {
     this.locate(signature)
     return this.search(signature, least)
   }
 
-  /** Adds a text; gives its number, counted from 0. */
+  /** Adds a text; returns its number, counted from 0. */
   add(signature: Signature): number {
     this.locate(signature)
     return this.insert(signature)
   }
 
-  /** The same as `find`, and adds the text if there is none like it. */
+  /** The same as `find`, but adds the text if none is similar. */
   findOrAdd(signature: Signature, least: number): Twin | null {
     this.locate(signature)
     const twin = this.search(signature, least)
@@ -81,7 +85,7 @@ export class SimilarTexts {
     return twin
   }
 
-  /** Finds the slot of each band: the one with the same values, or the free one that they would take. */
+  /** Finds the slot for each band: the one with the same values, or the free one that they would take. */
   private locate(signature: Signature): void {
     for (let band = 0; band < bands; band++) {
       const key = keyOf(signature, band)
@@ -115,13 +119,13 @@ export class SimilarTexts {
     return this.best < this.count ? { index: this.best, similarity: this.places / signatureSize } : null
   }
 
-  /** Compares a text with those of a ring; gives how many it met. */
+  /** Compares a text with those of a ring; returns how many it met. */
   private searchRing(signature: Signature, band: number, needed: number): number {
     const entry = this.table[this.slotOf[band] ?? 0] ?? 0
     if (entry === 0) return 0
     const newest = this.textOf(entry)
     let met = 0
-    // From the oldest on: the first that is similar is the one that counts.
+    // From the oldest on, because the first similar text counts.
     for (let at = this.nextOf(newest, band); at < this.best; at = this.nextOf(at, band)) {
       met++
       this.compare(at, signature, needed)
@@ -139,7 +143,7 @@ export class SimilarTexts {
     this.places = same
   }
 
-  /** Only those that agree in a whole band count, as elsewhere: the index knows others too. */
+  /** Only texts that agree in a whole band count, as elsewhere: the index finds others too. */
   private searchCrowds(signature: Signature, needed: number): void {
     const look = (at: number) => {
       if (at < this.best) this.compare(at, signature, needed, true)
@@ -153,7 +157,7 @@ export class SimilarTexts {
     return (((this.crowds[slot >>> 3] ?? 0) >>> (slot & 7)) & 1) === 1
   }
 
-  /** From now on the texts of a ring are found by single places. */
+  /** From now on the texts of this ring are found by single places. */
   private indexRing(slot: number, band: number): void {
     const newest = this.textOf(this.table[slot] ?? 0)
     for (let at = this.nextOf(newest, band); ; at = this.nextOf(at, band)) {
@@ -207,7 +211,7 @@ export class SimilarTexts {
     return false
   }
 
-  /** In how many places a text agrees; counted only while it can still be as many as needed. */
+  /** In how many places a text agrees; stops counting when the number needed can no longer be reached. */
   private samePlaces(at: number, signature: Signature, needed: number): number {
     const first = at * signatureSize
     let same = signatureSize

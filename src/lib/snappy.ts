@@ -1,14 +1,14 @@
 const tableBits = 14
 const shift = 32 - tableBits
 const furthest = 0xffff
-/** Matches are looked for up to here before the end, so that every four bytes read are inside. */
+/** The search for matches stops this far before the end, so that every read of four bytes is inside. */
 const tail = 15
 
 const table = new Uint32Array(1 << tableBits)
 
 /**
- * Compresses bytes in the raw format of Snappy, the one parquet uses. Takes less than half the time of the parquet library's own,
- * because its output is a buffer of the largest size there can be, written by place.
+ * Compresses bytes into the raw format of Snappy, the one parquet uses. Takes less than half the time of the parquet
+ * library's own function, because it writes by index into a buffer of the largest possible size.
  */
 export function snappyCompress(input: Uint8Array): Uint8Array {
   const output = Buffer.allocUnsafe(32 + input.length + Math.ceil(input.length / 6))
@@ -23,7 +23,7 @@ export function snappyCompress(input: Uint8Array): Uint8Array {
     const before = table[slot] ?? 0
     table[slot] = at
     if (at - before > furthest || view.getUint32(before, true) !== four) {
-      // The longer nothing repeats, the larger the steps: what does not compress costs little.
+      // The longer nothing repeats, the larger the steps: incompressible data costs little.
       at += misses++ >>> 5
       continue
     }
@@ -73,7 +73,7 @@ function writeLiteral(output: Uint8Array, start: number, input: Uint8Array, { fr
     output[out++] = (59 + extra) << 2
     for (let i = 0; i < extra; i++) output[out++] = ((length - 1) >>> (8 * i)) & 255
   }
-  // Short ones byte by byte: making a view of them costs more.
+  // Short ones byte by byte, because making a view of them costs more.
   if (length < 32) for (let i = from; i < to; i++) output[out++] = input[i] ?? 0
   else {
     output.set(input.subarray(from, to), out)
@@ -82,7 +82,7 @@ function writeLiteral(output: Uint8Array, start: number, input: Uint8Array, { fr
   return out
 }
 
-/** Copies of up to 64 bytes from at most 65,535 bytes back; none of them shorter than 4. */
+/** Copies of up to 64 bytes from at most 65,535 bytes back; none shorter than 4. */
 function writeCopy(output: Uint8Array, start: number, offset: number, length: number): number {
   let [left, out] = [length, start]
   while (left > 0) {
@@ -96,8 +96,8 @@ function writeCopy(output: Uint8Array, start: number, offset: number, length: nu
 }
 
 /**
- * The bytes of raw Snappy data that must give exactly `size` of them. The parquet library's own takes negative lengths from damaged data
- * and then goes back and forth for seconds; here every step goes forward and stays inside.
+ * Decompresses raw Snappy data that must give exactly `size` bytes. The parquet library's own function accepts negative
+ * lengths from damaged data and then goes back and forth for seconds; here every step goes forward and stays inside.
  */
 export function snappyUncompress(input: Uint8Array, size: number): Uint8Array {
   const start = readLength(input, size)
@@ -129,7 +129,10 @@ export function snappyUncompress(input: Uint8Array, size: number): Uint8Array {
   return output
 }
 
-/** Where the data start, after their length. A copy of 64 bytes takes 3, so far more is damage and gets no memory. */
+/**
+ * Where the data starts after its length. A copy of 64 bytes takes 3, so a much larger size is damage and gets no
+ * memory.
+ */
 function readLength(input: Uint8Array, size: number): number {
   let [length, at] = [0, 0]
   for (let factor = 1; at < 5; factor *= 128) {
@@ -141,7 +144,7 @@ function readLength(input: Uint8Array, size: number): number {
   return at
 }
 
-/** A number of one to four bytes, the lowest first. */
+/** A number of one to four bytes, little-endian. */
 function readNumber(input: Uint8Array, at: number, bytes: number): number {
   let value = 0
   for (let i = 0; i < bytes; i++) value += (input[at + i] ?? 0) * 256 ** i

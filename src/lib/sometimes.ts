@@ -1,4 +1,4 @@
-/** Passes on what is said at most every two seconds, and nothing in the first two. */
+/** Passes on a line at most every two seconds, and none in the first two. */
 export function sometimes(say: (line: string) => void): (line: string) => void {
   let last = performance.now()
   return (line) => {

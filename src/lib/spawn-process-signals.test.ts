@@ -19,7 +19,7 @@ test('a group is signalled with all its processes', async () => {
   await once(leader, 'close')
 })
 
-// Signal 0 only asks, and the kernel would say yes to all but the last two.
+// Signal 0 only checks, and the kernel would accept all but the last two.
 test.each([0, 1, -1, 1.5, Number.NaN])('%d is no process', (pid) => {
   expect(signalProcess(pid, 0)).toBe(false)
   expect(signalGroup(pid, 0)).toBe(false)

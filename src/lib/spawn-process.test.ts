@@ -25,7 +25,10 @@ test('tells how a program that fails ended and what it printed', async () => {
   await expect(failed).rejects.toMatchObject({ code: 4, stdout: 'out\n', stderr: 'err\n' })
 })
 
-/** Opens files until none can be opened, starts a program, and says what came of it; `later`: gives them back meanwhile. */
+/**
+ * Opens files until no more can be opened, starts a program, and prints the result; `later`: closes them in the
+ * meantime.
+ */
 const program = `
   import { closeSync, openSync } from 'node:fs'
   import { execProcess, spawnProcess } from './spawn-process.ts'

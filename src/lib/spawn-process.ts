@@ -19,10 +19,10 @@ import { codeOf, ExhaustionError, exhaustedBy, patiently } from './exhaustion.ts
 type Args = readonly string[]
 
 /**
- * Starts a program and waits until it runs, so that a child it returns always has its process and its streams. Every
- * process that this program starts is started here. Where descriptors, processes or memory have run out it waits for a
- * moment, and then throws an ExhaustionError; what else is wrong, a missing program for example, is thrown as it is.
- * Listeners must be added before anything else is awaited.
+ * Starts a program and waits until it runs, so that a returned child always has its process and its streams. Every
+ * process of this program is started here. If descriptors, processes or memory have run out, it waits for a moment, and
+ * then throws an ExhaustionError; any other error, for a missing program for example, is thrown unchanged. Listeners
+ * must be added before anything else is awaited.
  */
 export function spawnProcess(
   program: string,
@@ -58,7 +58,7 @@ export function spawnProcess(program: string, args: Args, options: SpawnOptions)
 export function spawnProcess(program: string, args: Args, options: SpawnOptions): Promise<ChildProcess> {
   return patiently(async () => {
     try {
-      // What is known to have failed before the process is forked is thrown here, the rest comes as an event.
+      // Failures from before the fork are thrown here, others arrive as an event.
       const child = spawn(program, args, options)
       await once(child, 'spawn')
       return child
@@ -68,7 +68,7 @@ export function spawnProcess(program: string, args: Args, options: SpawnOptions)
   })
 }
 
-/** Runs a program to its end; fails when it does, with what it printed as `stdout` and `stderr` of the error. */
+/** Runs a program to its end; fails if the program does, with its output as `stdout` and `stderr` of the error. */
 export function execProcess(
   program: string,
   args: Args,
@@ -89,7 +89,7 @@ function explained(error: unknown, program: string): unknown {
   return new ExhaustionError(resource, `cannot start ${program}: this machine has run out of ${resource}`, error)
 }
 
-/** Signals one process. False when there is none with that number. */
+/** Signals one process. False if no process has that pid. */
 export function signalProcess(pid: number, signal: NodeJS.Signals | 0): boolean {
   return send(pid, pid, signal)
 }
@@ -99,7 +99,7 @@ export function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean
   return send(leader, -leader, signal)
 }
 
-/** To the kernel 0 is the caller's own group and -1 is every process, so a number that was read wrong must never get there. */
+/** To the kernel, 0 is the caller's own group and -1 is every process, so a misread number must never get there. */
 function send(pid: number, target: number, signal: NodeJS.Signals | 0): boolean {
   if (!Number.isSafeInteger(pid) || pid < 2) return false
   try {

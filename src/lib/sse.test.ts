@@ -37,7 +37,7 @@ test('events come out the same however the bytes are cut and whatever ends their
           parts.push(bytes.subarray(at, at + size))
           at += size
         }
-        // A return at the very end may be half a line's end: the last event then waits for what follows.
+        // A final carriage return may be half a line end: the last event then waits for what follows.
         const expected = end === '\r' ? lines.slice(0, -1) : lines
         expect(read(parts).slice(0, expected.length)).toEqual(expected)
       },

@@ -2,8 +2,8 @@
 export class EventTooLong extends Error {}
 
 /**
- * Reads server-sent events from bytes cut anywhere: calls `onEvent` with the data of each. Names, ids and comments are
- * passed over. Bytes that are no UTF-8 become replacement characters.
+ * Reads server-sent events from bytes split anywhere: calls `onEvent` with the data of each. Names, ids and comments
+ * are skipped. Bytes that are not UTF-8 become replacement characters.
  */
 export function makeEventReader(
   onEvent: (data: string) => void,

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 
-/** Makes what happened to the names in a directory survive a loss of power: files made, renamed and removed. */
+/** Makes changes to a directory's names (files made, renamed and removed) survive a power failure. */
 export async function syncDir(dir: string): Promise<void> {
   const handle = await open(dir, 'r')
   try {

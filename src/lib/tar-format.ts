@@ -1,12 +1,12 @@
 /** Bytes of a tar block: headers are one, contents are padded to whole ones. */
 export const blockBytes = 512
 
-/** Thrown when an archive, or a tree to archive, is damaged or refused, as opposed to a disk or a stream that failed. */
+/** Thrown when an archive, or a tree to archive, is damaged or refused, as opposed to a failed disk or stream. */
 export class ArchiveError extends Error {
   override readonly name = 'ArchiveError'
 }
 
-/** `other`: a kind that must not be unpacked, for example a sparse file. */
+/** `other`: a type that must not be unpacked, for example a sparse file. */
 export type TarKind = 'file' | 'dir' | 'symlink' | 'hardlink' | 'device' | 'fifo' | 'other'
 
 export interface TarHeader {
@@ -21,7 +21,7 @@ export interface TarHeader {
   readonly modifiedSec?: number
 }
 
-/** A raw header block before extended headers were applied to it. */
+/** A raw header block, before extended headers are applied to it. */
 export interface RawHeader {
   readonly name: Uint8Array
   readonly link: Uint8Array
@@ -49,7 +49,10 @@ export function kindOf(flag: string): TarKind {
 
 const largestOctalSize = 8 ** 11 - 1
 
-/** The header blocks of one entry: a pax header first when plain ustar cannot say it. No owner, and no time unless given: equal entries give equal bytes. */
+/**
+ * The header blocks of one entry: starts with a pax header if plain ustar is not enough. No owner, and no time unless
+ * given: equal entries give equal bytes.
+ */
 export function renderHeader(header: TarHeader): Uint8Array {
   const { name, link, mode, size, modifiedSec } = header
   const records: [string, string][] = []
@@ -106,7 +109,7 @@ function octal(value: number, digits: number): string {
   return value.toString(8).padStart(digits, '0')
 }
 
-/** Only readers that ignore pax headers ever look at this form of a name. */
+/** Only readers that ignore pax headers ever see this form of a name. */
 function asciiOf(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '_')
 }
@@ -151,7 +154,7 @@ function hasRightSum(block: Uint8Array): boolean {
   return /^ *[0-7]+ *$/.test(checksum) && Number.parseInt(checksum, 8) === sumOf(block)
 }
 
-/** The number in a field as most writers write it: octal digits, then a NUL. Null for every other field. */
+/** The number in a field in the usual form: octal digits, then a NUL. Null for any other field. */
 export function plainOctal(block: Uint8Array, start: number, end: number): number | null {
   let value = 0
   for (let at = start; at < end; at++) {
@@ -168,7 +171,7 @@ export function upToNul(bytes: Uint8Array): Uint8Array {
   return end < 0 ? bytes : bytes.subarray(0, end)
 }
 
-/** Octal digits, or GNU's big-endian form for what octal cannot hold. */
+/** Octal digits, or GNU's big-endian form for numbers that octal cannot hold. */
 function parseNumber(field: Uint8Array, what: string): number {
   if (field[0] === 0x80) {
     const value = field.subarray(1).reduce((sum, byte) => sum * 256 + byte, 0)

@@ -54,7 +54,7 @@ test('a tree is packed to the same bytes by blocking calls and by others', async
 })
 
 const starts = ['agent/', 'steps/'].map((start) => Buffer.from(start))
-/** The files that begin so, as every entry of an archive tells them. */
+/** The files with such a prefix, according to a walk over every entry. */
 const wantedIn = (tar: Uint8Array) =>
   [...entriesIn(tar)]
     .filter(({ kind, name }) => kind === 'file' && starts.some((start) => name.startsWith(`trial/${start}`)))

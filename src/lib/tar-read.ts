@@ -11,28 +11,28 @@ import {
   upToNul,
 } from './tar-format.ts'
 
-/** One entry as it comes out of an archive; read or skip its body before asking for the next. */
+/** One entry as read from an archive; read or skip its body before requesting the next. */
 export interface TarEntry extends TarHeader {
-  /** True when the name is not UTF-8: it is then only good for a message. */
+  /** True when the name is not UTF-8: it is then only good for messages. */
   readonly garbledName: boolean
-  /** The same of the link. */
+  /** The same for the link. */
   readonly garbledLink: boolean
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** An entry with its header blocks as they came, for handing it on unchanged. */
+/** An entry with its original header blocks, for passing it on unchanged. */
 export interface RawTarEntry extends TarEntry {
   readonly head: Uint8Array
 }
 
-/** Longest extended header that is read into memory. */
+/** The longest extended header that is read into memory. */
 const metaLimitBytes = 1 << 20
-/** What may follow the end of an archive; tools pad to 10 KiB. */
+/** How much may follow the end of an archive; tools pad to 10 KiB. */
 const tailLimitBytes = 64 << 20
 
 /**
- * Reads a tar archive (plain, not compressed) entry by entry, holding no more than a chunk of it in memory.
- * Says what the archive says and judges nothing: names may be absolute, links may leave. Damage throws ArchiveError.
+ * Reads a tar archive (plain, not compressed) entry by entry, with no more than one chunk of it in memory. Reports the
+ * archive as is and judges nothing: names may be absolute, links may lead outside. Damage throws ArchiveError.
  */
 export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerator<RawTarEntry, void, void> {
   const bytes = new ByteReader(source)
@@ -63,7 +63,7 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
   }
 }
 
-/** The same of an archive that is in memory: contents are parts of it. */
+/** The same for an archive in memory: contents are slices of it. */
 export function* entriesIn(
   archive: Uint8Array,
 ): Generator<Omit<TarEntry, 'body'> & { readonly content: Uint8Array }, void, void> {
@@ -99,8 +99,9 @@ const slash = 0x2f
 const endBlock = new Uint8Array(blockBytes)
 
 /**
- * The files whose names go on in one of some ways after their first `skip` bytes, at a fraction of what reading all entries takes; null for an archive that must be read in the
- * other way, because it is damaged or has more than plain headers. Sums of headers are not checked: for bytes that were checked already.
+ * The files whose names continue in one of several ways after their first `skip` bytes, in a fraction of the time of
+ * reading all entries; null for an archive that must be read the other way, because it is damaged or has more than
+ * plain headers. Header checksums are not verified: only for bytes that were checked before.
  */
 export function plainFilesIn(archive: Uint8Array, skip: number, starts: readonly Uint8Array[]): FileInTar[] | null {
   const files: FileInTar[] = []
@@ -140,7 +141,7 @@ async function readMeta(bytes: ByteReader, raw: RawHeader): Promise<Uint8Array> 
   return (await bytes.exactly(size + paddingOf(size), 'an extended header')).slice()
 }
 
-/** What extended headers said about the entry that follows them. */
+/** What extended headers say about the entry that follows them. */
 class Extras {
   #pax = new Map<string, Uint8Array>()
   #name: Uint8Array | undefined
@@ -148,7 +149,7 @@ class Extras {
   #count = 0
 
   add(flag: string, body: Uint8Array): void {
-    // Without this, an endless row of headers would be read for ever as part of one entry.
+    // Without this, an endless series of headers would be read as part of one entry forever.
     if (++this.#count > 8) throw new ArchiveError('too many extended headers before one entry')
     if (flag === 'L') this.#name = upToNul(body)
     else if (flag === 'K') this.#link = upToNul(body)
@@ -199,7 +200,7 @@ function decode(bytes: Uint8Array): { readonly text: string; readonly garbled: b
   }
 }
 
-/** Most names, at a fraction of what the decoder takes; null for one that is long or not ASCII. */
+/** Decodes most names in a fraction of the decoder's time; null for one that is long or not ASCII. */
 function plainText(bytes: Uint8Array): string | null {
   if (bytes.length > 200) return null
   for (let i = 0; i < bytes.length; i++) if ((bytes[i] ?? 0) > 0x7f) return null
@@ -233,7 +234,7 @@ class Body implements AsyncIterable<Uint8Array> {
   }
 }
 
-/** Takes bytes off a stream of chunks in the amounts that are asked for. */
+/** Reads a stream of chunks in requested amounts. */
 class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>
   #chunk: Uint8Array = new Uint8Array()
@@ -262,7 +263,7 @@ class ByteReader {
     return this.#take(count)
   }
 
-  /** Reads on to the end, so that a process that writes the stream can finish. */
+  /** Reads to the end, so that a process that writes the stream can finish. */
   async drain(limitBytes: number): Promise<void> {
     for (let seen = 0; seen <= limitBytes && (await this.#next()); ) seen += this.#chunk.length
   }

@@ -11,21 +11,26 @@ export { ArchiveError } from './tar-format.ts'
 export interface PackOptions {
   /** Put before every name, for example `trial-7/`. */
   readonly prefix?: string
-  /** False leaves an entry out, a directory with everything in it. */
+  /** False leaves an entry out; a directory with everything in it. */
   readonly filter?: (entry: TreeEntry) => boolean
-  /** Symlinks throw, or are written as they are without a look at where they lead. Default `refuse`. */
+  /** Symlinks throw, or are written as they are, wherever they lead. Default `refuse`. */
   readonly links?: 'refuse' | 'keep'
   /** Sockets, pipes and devices throw, or are left out. Default `refuse`. */
   readonly special?: 'refuse' | 'skip'
-  /** `reduced`: 0755 for directories and executables, 0644 for the rest. `kept`: as they are, less the set-id bits. Default `reduced`. */
+  /**
+   * `reduced`: 0755 for directories and executables, 0644 for the rest. `kept`: as they are, minus the set-id bits.
+   * Default `reduced`.
+   */
   readonly modes?: 'reduced' | 'kept'
-  /** True for a program that does nothing else meanwhile: blocking calls are several times cheaper for small files. */
+  /**
+   * True for a program that does nothing else at the time: blocking calls are several times cheaper for small files.
+   */
   readonly blocking?: boolean
 }
 
 /**
- * A directory's contents as a gzipped tar. The tar depends on names, contents and modes alone, never on times, owners or the machine;
- * the gzip header says nothing about where or when either, so one zlib gives one sequence of bytes.
+ * A directory's contents as a gzipped tar. The tar depends only on names, contents and modes, never on times, owners or
+ * the machine; the gzip header contains no time or system either, so the same zlib always gives the same bytes.
  */
 export async function* packDir(dir: string, options: PackOptions = {}): AsyncGenerator<Uint8Array, void, void> {
   const few = options.blocking ? tarFew(dir, options) : null
@@ -63,7 +68,7 @@ export async function* tarDir(dir: string, options: PackOptions = {}): AsyncGene
   yield Buffer.concat([...parts, new Uint8Array(2 * blockBytes)])
 }
 
-/** Small enough to hold many, large enough that each trip through zlib pays. */
+/** Small enough to hold many, large enough to make each call of zlib worthwhile. */
 const chunkBytes = 256 << 10
 
 async function* tarParts(dir: string, options: PackOptions): AsyncGenerator<Uint8Array, void, void> {
@@ -77,7 +82,7 @@ async function* tarParts(dir: string, options: PackOptions): AsyncGenerator<Uint
   }
 }
 
-/** A tree of few bytes as a plain tar, by blocking calls; null when it is more. */
+/** A small tree as a plain tar, by blocking calls; null when it is larger. */
 export function tarFew(dir: string, options: PackOptions): Uint8Array | null {
   const isWanted = filterOf(options)
   const parts: Uint8Array[] = []
@@ -108,7 +113,7 @@ function filterOf({ filter }: PackOptions): (entry: TreeEntry) => boolean {
   }
 }
 
-/** Null for what is left out. */
+/** Null for entries that are left out. */
 function headerOf(entry: TreeEntry, options: PackOptions): Uint8Array | null {
   const kind = packedKind(entry, options)
   if (kind === null) return null
@@ -135,7 +140,7 @@ function packedMode(entry: TreeEntry, options: PackOptions): number {
   return entry.kind === 'dir' || (entry.mode & 0o111) !== 0 ? 0o755 : 0o644
 }
 
-/** Exactly the bytes the header promised: what a file grew meanwhile is left, a file that shrank throws. */
+/** Exactly the bytes the header promised: what was appended in the meantime is ignored, a file that shrank throws. */
 async function* readExactly(dir: string, entry: TreeEntry): AsyncGenerator<Uint8Array, void, void> {
   const file = await patientDisk.open(join(dir, entry.path), plainly)
   try {

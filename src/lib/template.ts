@@ -1,4 +1,4 @@
-/** Thrown when a template asks for what a record does not have. */
+/** Thrown when a template needs a field that a record does not have. */
 export class MissingField extends Error {
   constructor(readonly field: string) {
     super(`expected the field ${field}, found none`)
@@ -6,8 +6,9 @@ export class MissingField extends Error {
 }
 
 /**
- * Fills `{{field}}` from a record; `{{a.b.0}}` looks inside, `{{field|text}}` is the text where the field is missing or empty.
- * What is filled in is never looked at again. A field that is missing without such a text is an error that names it.
+ * Fills `{{field}}` from a record; `{{a.b.0}}` looks inside, `{{field|text}}` falls back to the text when the field is
+ * missing or empty. Filled-in text is never expanded again. A missing field without a fallback is an error that names
+ * it.
  */
 export function renderTemplate(template: string, fields: Readonly<Record<string, unknown>>): string {
   return template.replace(

@@ -13,8 +13,8 @@ export interface TreeWriterOptions {
 type Written = { readonly kind: 'dir' | 'symlink' } | { readonly kind: 'file'; readonly size: number }
 
 /**
- * Fills an empty directory with entries of hostile names; every method answers why it refused, or null.
- * It remembers what it made, so that it knows without asking the disk that no parent of a path is a link.
+ * Fills an empty directory with entries of hostile names; every method returns why it refused, or null. It remembers
+ * what it made, so it knows without asking the disk that no parent of a path is a link.
  */
 export class TreeWriter {
   readonly #root: string
@@ -57,7 +57,7 @@ export class TreeWriter {
     return 'refused' in place ? place.refused : this.#makeDir(place.path, wanted)
   }
 
-  /** Only remembered: links are made at the end, when it is known where each one leads. */
+  /** Only recorded: links are made at the end, when it is known where each one leads. */
   async symlink(name: string, target: string): Promise<string | null> {
     if (target === '' || target.includes('\0') || Buffer.byteLength(target) > pathLimitBytes)
       return 'its target is not a path'
@@ -68,7 +68,10 @@ export class TreeWriter {
     return null
   }
 
-  /** A second name for a file that was written before; `count` hears its size, because every reader will meet it once more. */
+  /**
+   * A second name for a file that was written before; `count` gets its size, because every reader will read it once
+   * more.
+   */
   async hardlink(name: string, target: string, count: (size: number) => void): Promise<string | null> {
     const original = this.#clean(target)
     const written = 'refused' in original ? undefined : this.#written.get(original.path)
@@ -83,7 +86,7 @@ export class TreeWriter {
     return null
   }
 
-  /** Makes the links that stay inside and answers which ones do not. */
+  /** Makes the links that stay inside and returns the others. */
   async writeSymlinks(): Promise<{ path: string; reason: string }[]> {
     const refused: { path: string; reason: string }[] = []
     const leadsOut = followingLinks(this.#links)
@@ -111,7 +114,7 @@ export class TreeWriter {
     if ('refused' in cleaned) return cleaned
     if (cleaned.path === '') return { refused: 'its name is the directory itself' }
     if (this.#written.has(cleaned.path)) return { refused: 'the archive holds that name twice' }
-    // From below: the nearest parent is nearly always there, and a chain of thousands would be costly to look through.
+    // From the bottom up: the nearest parent nearly always exists, and a chain of thousands would be costly to check.
     const missing: string[] = []
     for (let end = cleaned.path.lastIndexOf('/'); end > 0; end = cleaned.path.lastIndexOf('/', end - 1)) {
       const parent = cleaned.path.slice(0, end)
@@ -149,7 +152,7 @@ export class TreeWriter {
 
 const createOnly = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
 const pathLimitBytes = 4095
-/** Shorter than the system allows, so that the whole can still be moved to another place and removed there. */
+/** Shorter than the system allows, so that the tree can still be moved elsewhere and removed there. */
 const placeLimitBytes = 3000
 const nameLimitBytes = 255
 const sameFile = 'another entry has the same name on this file system'
@@ -166,12 +169,12 @@ export function whyUnsafe(name: string, backslashes: 'refuse' | 'keep' = 'refuse
   return null
 }
 
-/** Steps from one directory to the next that all links of a tree may take together: many times what an honest tree takes. */
+/** How many directory steps all links of a tree may take together: many times more than an honest tree needs. */
 const mostSteps = 20_000_000
 
 /**
- * Tells which links lead out, following each the way the kernel would, through the other links: those that step above the root, go in
- * circles, or, in a tree made to hold up who reads it, cannot be followed any more.
+ * Tells which links lead outside, following each as the kernel would, through the other links: those that climb above
+ * the root, go in circles, or can no longer be followed in a tree made to slow its readers down.
  */
 function followingLinks(links: ReadonlyMap<string, string>): (path: string) => boolean {
   const dirs = new Set<string>()
@@ -198,7 +201,7 @@ function followingLinks(links: ReadonlyMap<string, string>): (path: string) => b
         continue
       }
       const next = at === '' ? part : `${at}/${part}`
-      // Looking for a long path takes longer.
+      // Looking up a long path takes longer.
       steps += next.length >> 4
       const target = links.get(next)
       if (target === undefined) {
@@ -207,7 +210,7 @@ function followingLinks(links: ReadonlyMap<string, string>): (path: string) => b
         continue
       }
       const more = partsOf(target)
-      // The kernel gives up here too; other readers must not be led on.
+      // The kernel gives up here too; other readers must not be led further.
       if (more === null || ++hops > 40) return true
       todo.push(...more)
     }
@@ -215,7 +218,7 @@ function followingLinks(links: ReadonlyMap<string, string>): (path: string) => b
   }
 }
 
-/** The parts of a link's target, last one first; null for one that starts at the root. */
+/** The parts of a link's target, last one first; null for an absolute target. */
 function partsOf(target: string): string[] | null {
   return target.startsWith('/') || target === '' ? null : target.split('/').reverse()
 }
@@ -224,7 +227,7 @@ function parentOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')))
 }
 
-/** What was made, or null when something is there already: names that differ only in case can be one name. */
+/** What was made, or null if something already exists there: names that differ only in case can be the same name. */
 async function ifAbsent<T>(make: () => T | Promise<T>): Promise<{ readonly made: T } | null> {
   try {
     return { made: await make() }
@@ -234,7 +237,7 @@ async function ifAbsent<T>(make: () => T | Promise<T>): Promise<{ readonly made:
   }
 }
 
-/** Removes every link below a directory that leads out of it, alone or by way of others. */
+/** Removes every link below a directory that leads out of it, directly or through others. */
 export async function dropLeavingLinks(dir: string): Promise<void> {
   const links = new Map<string, string>()
   const waiting = ['']

@@ -12,7 +12,7 @@ async function makeDir(): Promise<string> {
   return dir
 }
 
-/** What both ways to walk give. */
+/** What both ways of walking return. */
 async function collect(dir: string): Promise<TreeEntry[]> {
   const entries: TreeEntry[] = []
   for await (const entry of walkTree(dir)) entries.push(entry)

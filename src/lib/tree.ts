@@ -13,13 +13,14 @@ export interface TreeEntry {
   readonly mode: number
   /** Bytes of a file; 0 for everything else. */
   readonly size: number
-  /** What a symlink says, unchecked; empty for everything else. */
+  /** A symlink's target, unchecked; empty for everything else. */
   readonly target: string
 }
 
 /**
- * Everything below `dir`, a directory before its contents and siblings in byte order, so that two equal trees give equal walks.
- * Links are reported and never followed. A name that is not UTF-8 throws, because it could not be opened by its string again.
+ * Everything below `dir`, a directory before its contents and siblings in byte order, so that two equal trees give
+ * equal walks. Links are reported and never followed. A name that is not UTF-8 throws, because it could not be opened
+ * again by its string.
  */
 export async function* walkTree(dir: string): AsyncGenerator<TreeEntry, void, void> {
   const waiting = sorted(await readdir(dir, { encoding: 'buffer' }), dir).reverse()
@@ -34,7 +35,7 @@ export async function* walkTree(dir: string): AsyncGenerator<TreeEntry, void, vo
   }
 }
 
-/** The same by calls that stop the whole process meanwhile, for programs that do nothing else. */
+/** The same by blocking calls, for programs that do nothing else. */
 export function* walkTreeNow(dir: string): Generator<TreeEntry, void, void> {
   const waiting = sorted(readdirSync(dir, { encoding: 'buffer' }), dir).reverse()
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
@@ -71,7 +72,10 @@ function decodeName(name: Buffer, dir: string): string {
   return text
 }
 
-/** Copies the contents of a directory that nothing else is changing over another; modes are kept and links stay links. */
+/**
+ * Copies the contents of a directory that nothing else is changing over another one; modes are kept and links stay
+ * links.
+ */
 export async function copyTree(source: string, target: string): Promise<void> {
   await mkdir(target, { recursive: true })
   for (const entry of await list(source)) {
@@ -87,7 +91,10 @@ export async function copyTree(source: string, target: string): Promise<void> {
   }
 }
 
-/** The same with hard links in the place of copies, for files that are never changed where they lie; copies where links are not possible. */
+/**
+ * The same with hard links instead of copies, for files that are never changed in place; copies where hard links are
+ * impossible.
+ */
 export async function linkTree(source: string, target: string): Promise<void> {
   await mkdir(target, { recursive: true })
   for (const entry of await readdir(source, { withFileTypes: true })) {

@@ -13,7 +13,7 @@ test('what a terminal would obey is written out', () => {
   )
 })
 
-/** Any code point, halves of pairs included; the library's own unit for this takes seconds to set up. */
+/** Any code point, including lone surrogates; the library's own unit for this takes seconds to set up. */
 const anyText = fc.string({ unit: fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code)) })
 
 test('nothing that comes out controls anything', () => {

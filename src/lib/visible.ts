@@ -1,6 +1,6 @@
 /**
- * Untrusted text for a terminal: nothing in it moves the cursor, rings, hides, or reverses what is written. Line breaks and
- * tabs stay; every other character that is not a letter to look at becomes its escape, `\x1b` for example.
+ * Makes untrusted text safe for a terminal: nothing in it moves the cursor, rings, hides or reverses text. Line breaks
+ * and tabs stay; every other invisible character becomes its escape, `\x1b` for example.
  */
 export function visible(text: string): string {
   return text.replace(unseen, (sign) => {
@@ -10,7 +10,7 @@ export function visible(text: string): string {
   })
 }
 
-/** The same for JSON: it parses to the same value, and only line breaks between values stay as they are. */
+/** The same for JSON: it parses to the same value, and only line breaks between values stay. */
 export function visibleJson(json: string): string {
   return json.replace(unseen, (sign) =>
     Array.from({ length: sign.length }, (_, i) => `\\u${sign.charCodeAt(i).toString(16).padStart(4, '0')}`).join(''),
@@ -20,15 +20,15 @@ export function visibleJson(json: string): string {
 /** Control, format, private and lone surrogate characters and the odd line breaks; emoji need their joiner. */
 const unseen = /(?![\n\t\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Surrogate}\p{Zl}\p{Zp}]/gu
 
-/** Text that may come from a hostile task or agent: no line breaks, and nothing a terminal would obey. */
+/** Text that may come from a hostile task or agent, without line breaks or anything a terminal would interpret. */
 export function oneLine(text: string): string {
   return plainWords.test(text) ? text : visible(text.replace(/[\s\p{Cc}]+/gu, ' ').trim())
 }
 
-/** Most names and numbers: nothing in them needs a change. */
+/** Most names and numbers: nothing in them needs escaping. */
 const plainWords = /^[!-~]+(?: [!-~]+)*$/
 
-/** Output of a program without its colors, which `visible` would spell out. */
+/** A program's output without its colors, which `visible` would escape. */
 export function withoutColors(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colors are escape sequences
   return text.replace(/\x1b\[[0-9;:]*m/g, '')

@@ -1,6 +1,7 @@
 /**
- * The words of a text as 32-bit hashes, in order: runs of letters and digits, in lower case. Signs and blanks only part words,
- * so that a reformatted text is the same text. Reads UTF-8, which costs half of reading a string sign by sign.
+ * The words of a text as 32-bit hashes, in order: runs of letters and digits, in lower case. Punctuation and whitespace
+ * only separate words, so a reformatted text is the same text. Reads UTF-8, which costs half as much as reading a
+ * string character by character.
  */
 export function wordHashes(text: Uint8Array | string): Uint32Array {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text
@@ -8,8 +9,8 @@ export function wordHashes(text: Uint8Array | string): Uint32Array {
 }
 
 /**
- * The same in memory that the next text takes over: for those who look at the words at once and keep none of them. The same bytes
- * again unchanged are not hashed again.
+ * The same in memory that the next text reuses: for callers that use the words at once and keep none. The same
+ * unchanged bytes are not hashed again.
  */
 export function passingWordHashes(bytes: Uint8Array): Uint32Array {
   const count = bytes === hashed ? hashedWords : hashWords(bytes)
@@ -20,9 +21,9 @@ export function passingWordHashes(bytes: Uint8Array): Uint32Array {
 let hashed: Uint8Array | null = null
 let hashedWords = 0
 
-/** Puts the hashes of a text's words into `scratch`; gives how many there are. */
+/** Puts the hashes of a text's words into `scratch`; returns how many there are. */
 function hashWords(bytes: Uint8Array): number {
-  // A word and what parts it from the next are two bytes at least.
+  // A word and its separator take at least two bytes.
   if (scratch.length < (bytes.length >> 1) + 1) scratch = new Uint32Array(bytes.length)
   const hashes = scratch
   const length = bytes.length
@@ -46,7 +47,7 @@ export function runHashes(words: Uint32Array, length: number): Uint32Array {
   const size = Math.min(length, words.length)
   if (size === 0) return new Uint32Array(0)
   const runs = new Uint32Array(words.length - size + 1)
-  // The hash of a run is made from the one before: a word comes in, a word goes out.
+  // The hash of a run is computed from the previous one: a word comes in, a word goes out.
   let leaving = 1
   for (let i = 0; i < size; i++) leaving = Math.imul(leaving, runStep)
   let hash = 0
@@ -69,7 +70,10 @@ export function mixed(value: number): number {
   return (hash ^ (hash >>> 16)) >>> 0
 }
 
-/** What each byte counts as in a word: letters in lower case and digits; 0 parts words. All beyond ASCII is part of one, for other scripts write words without our letters. */
+/**
+ * What each byte is in a word: letters in lower case and digits; 0 separates words. All bytes beyond ASCII are part of
+ * a word, because other scripts write words with other letters.
+ */
 const wordSigns = Uint8Array.from({ length: 256 }, (_, code) =>
   code >= 128 || /[a-z0-9]/i.test(String.fromCharCode(code)) ? lowerCase(code) : 0,
 )

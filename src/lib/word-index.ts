@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { wordHashes } from './word-hashes.ts'
 
-/** Rows of one segment, which is sorted in memory: twelve megabytes or so for texts of 20 KB. */
+/** Rows of one segment, which is sorted in memory: about twelve megabytes for texts of 20 KB. */
 const segmentRows = 512
-/** Of this many hashes on disk, the first is in memory too. */
+/** The first of this many hashes on disk is also kept in memory. */
 const stride = 512
 
 interface Segment {
@@ -18,8 +18,9 @@ interface Segment {
 }
 
 /**
- * Finds the rows that have all words of a query, however long the rows are: for each word a list of rows, in a temporary file. Words are
- * known by a hash of 32 bits, so a row may be found that does not have the word: about one row of 1,000 words in four million.
+ * Finds the rows that contain all words of a query, however long the rows are: keeps a list of rows for each word, in a
+ * temporary file. Words are represented by 32-bit hashes, so a row may be found that does not contain the word: about
+ * one row of 1,000 words in four million.
  */
 export class WordIndex {
   rows = 0
@@ -30,18 +31,18 @@ export class WordIndex {
   private hashes = new Uint32Array(1 << 16)
   private owners = new Uint16Array(1 << 16)
   private count = 0
-  /** What they are sorted into. */
+  /** The target of the sort. */
   private spare = { hashes: new Uint32Array(0), owners: new Uint16Array(0) }
   private readonly seenIn = new Int32Array(1 << 17).fill(-1)
   private readonly seenHash = new Uint32Array(1 << 17)
 
-  /** Adds the next row by its words as `wordHashes` gives them. */
+  /** Adds the next row by its words, as `wordHashes` returns them. */
   add(words: Uint32Array): void {
     const at = this.rows % segmentRows
     for (let i = 0; i < words.length; i++) {
       const hash = words[i] ?? 0
       const slot = (hash ^ (hash >>> 15)) & 0x1ffff
-      // Most words of a row come again and again; a few that are kept twice do no harm.
+      // Most words of a row repeat; keeping a few twice does no harm.
       if (this.seenIn[slot] === this.rows && this.seenHash[slot] === hash) continue
       this.seenIn[slot] = this.rows
       this.seenHash[slot] = hash
@@ -53,7 +54,7 @@ export class WordIndex {
     if (this.rows % segmentRows === 0) this.save()
   }
 
-  /** Which rows have all words of a text, a 1 or 0 for each; null when the text has no words. */
+  /** Which rows contain all words of a text, 1 or 0 for each; null when the text has no words. */
   find(text: string): Uint8Array | null {
     const words = new Set(wordHashes(text))
     if (words.size === 0) return null
@@ -71,7 +72,7 @@ export class WordIndex {
     return Uint8Array.from(counts, (count) => (count === needed ? 1 : 0))
   }
 
-  /** Saves the last rows and frees the memory for more: none can be added any more. */
+  /** Saves the last rows and frees the memory: no more can be added. */
   finish(): void {
     if (this.count > 0) this.save()
     this.hashes = new Uint32Array(0)
@@ -110,7 +111,10 @@ export class WordIndex {
     this.count = 0
   }
 
-  /** By hash, rows of one word in their order: two passes over halves of the hashes, which is faster than comparing them. */
+  /**
+   * Sorts by hash, keeping the rows of a word in order: two passes over halves of the hashes, which is faster than
+   * comparing.
+   */
   private sort(): void {
     if (this.spare.hashes.length < this.count)
       this.spare = { hashes: new Uint32Array(this.hashes.length), owners: new Uint16Array(this.hashes.length) }
@@ -145,7 +149,7 @@ export class WordIndex {
   }
 }
 
-/** A row counts only if it had all words before; a word that it has twice counts once. */
+/** A row counts only if it had all previous words; a word that it has twice counts once. */
 function mark(counts: Uint16Array, row: number, needed: number): void {
   if (counts[row] === needed) counts[row] = needed + 1
 }
@@ -167,7 +171,7 @@ function readRows({ fd, base, words, directory }: Segment, hash: number): Uint16
   return new Uint16Array(bytes.buffer, bytes.byteOffset, end - start)
 }
 
-/** Where the last number stands that is not above another, in order; -1 when all are. */
+/** The index of the last number that does not exceed another, in sorted order; -1 when all do. */
 function lastNotAbove(numbers: Uint32Array, value: number): number {
   let [low, high] = [0, numbers.length]
   while (low < high) {

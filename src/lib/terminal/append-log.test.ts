@@ -22,7 +22,7 @@ test('what comes while the log is being closed does not open the file again', as
   const closed = log.close()
   log.append('!')
   await closed
-  // Longer than text is held back.
+  // Longer than text is buffered.
   await new Promise((done) => setTimeout(done, 300))
   expect(readFileSync(path, 'utf8')).toBe('in time')
 })

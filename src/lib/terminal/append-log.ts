@@ -4,8 +4,9 @@ const flushMs = 100
 const flushChars = 65_536
 
 /**
- * A file that grows as things happen, up to a size. What is written is in the file a moment later, so little is lost when the process dies.
- * A disk that does not take it is remembered in `problem`; a record is no reason to stop what is recorded.
+ * A file that grows as things happen, up to a size limit. Text is in the file a moment after it is written, so little
+ * is lost if the process dies. A write error is kept in `problem`: recording is no reason to stop what is being
+ * recorded.
  */
 export class AppendLog {
   problem: Error | null = null
@@ -22,7 +23,7 @@ export class AppendLog {
     private readonly path: string,
     private readonly limits: {
       readonly bytes: number
-      /** Written once in place of all the rest. */
+      /** Written once in place of the rest. */
       readonly notice: string
     },
   ) {}

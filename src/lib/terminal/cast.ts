@@ -7,13 +7,13 @@ export interface CastOptions {
   readonly title?: string
   /** The recording stops at this size. Default 32 MiB. */
   readonly limitBytes?: number
-  /** Texts that may not be written; `mask` stands in their place. */
+  /** Texts that may not be written; `mask` replaces them. */
   readonly secrets?: { readonly texts: readonly string[]; readonly mask: string }
 }
 
 const noSecrets = { texts: [], mask: '' }
 
-/** Records a terminal session as asciicast v2, event by event while it happens. */
+/** Records a terminal session as asciicast v2, event by event as it happens. */
 export class Cast {
   private readonly log: AppendLog
   private readonly started = performance.now()
@@ -50,7 +50,7 @@ export class Cast {
     this.log.append(this.line('r', `${cols}x${rows}`))
   }
 
-  /** Why not everything could be written, if so. */
+  /** Why not everything could be written, if that happened. */
   get problem(): Error | null {
     return this.log.problem
   }

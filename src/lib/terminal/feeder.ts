@@ -1,6 +1,6 @@
 import { sliceEnd } from './slices.ts'
 
-/** Text still waiting may grow to `most` characters; then only the newest `keep` are shown. */
+/** When waiting text exceeds `most` characters, only the newest `keep` are shown. */
 export interface BacklogLimits {
   readonly most: number
   readonly keep: number
@@ -10,8 +10,8 @@ export interface BacklogLimits {
 const turnMs = 4
 
 /**
- * Passes text on in small slices, giving way to everything else in between. A program that floods is still read to the end,
- * but what the reader cannot follow is left out, and a line on the screen says so.
+ * Passes text on in small slices, yielding to everything else in between. A program that floods is still read to the
+ * end, but what the reader cannot keep up with is left out, and a line on the screen says so.
  */
 export class Feeder {
   /** Characters that were left out. */
@@ -95,7 +95,7 @@ export class Feeder {
     this.queue = []
     this.offset = 0
     this.accepted -= rest.length
-    // CAN ends whatever sequence was cut in two.
+    // CAN ends any escape sequence that was cut in two.
     const notice = `\x18\x1b[m\r\n[... ${left} characters of output left out: they came faster than the screen shows ...]\r\n`
     for (const waiter of this.waiting) waiter.upTo += notice.length
     this.accept(notice)

@@ -1,6 +1,6 @@
 import type { Terminal } from '@xterm/headless'
 
-/** Sequences whose first number is how often to do something: insert, delete and scroll lines or columns, move by tabs. */
+/** Sequences whose first number is a repeat count: insert, delete and scroll lines or columns, move by tabs. */
 const counted = [
   { final: 'I' },
   { final: 'Z' },
@@ -18,8 +18,9 @@ const counted = [
 ]
 
 /**
- * The emulator does as often as it is told, one after the other; a program that says two thousand million would stop
- * every terminal of this process. What is far beyond the screen is left out, and a character is repeated for one row at most.
+ * The emulator repeats an action as often as it is told; a program that asks for two billion would stall every terminal
+ * of this process. Sequences with counts far beyond the screen are ignored, as are repeats of a character over more than
+ * a row.
  */
 export function refuseEndlessSequences(emulator: Terminal): void {
   const most = 10_000

@@ -1,9 +1,9 @@
-/** Ends every prompt of a marked shell; terminals know it as the end of a prompt and show nothing. */
+/** Ends every prompt of a marked shell; terminals recognize it as the end of a prompt and show nothing. */
 export const promptMark = '\x1b]133;B\x07'
 
 /**
- * Variables that make bash end its prompts with the mark, whatever PS1 its start-up files or the user set.
- * A shell that does not read them is simply never seen to be idle.
+ * Variables that make bash end its prompts with the mark, whatever PS1 its start-up files or the user set. A shell that
+ * ignores them never appears idle.
  */
 export const promptMarkEnv: Readonly<Record<string, string>> = {
   PROMPT_COMMAND: `case "$PS1" in *'133;B'*) ;; *) PS1="$PS1"'\\[\\e]133;B\\a\\]' ;; esac`,
@@ -14,14 +14,14 @@ const quietMs = 15
 
 export interface WaitOptions {
   readonly ms: number
-  /** Return as soon as the shell is idle again; otherwise wait all the time given. */
+  /** Return as soon as the shell is idle again; otherwise wait the full time. */
   readonly untilIdle: boolean
-  /** Nothing else is waiting to be read by the shell, so the next prompt is the end of it. */
+  /** No other input is waiting for the shell, so the next prompt ends it. */
   readonly isLastInput: boolean
   readonly signal?: AbortSignal
 }
 
-/** Hears every piece of output and knows whether the shell's prompt was the last thing written. */
+/** Watches every piece of output and knows whether the shell's prompt was the last thing written. */
 export class PromptWatch {
   private tail = ''
   private isOver = false
@@ -34,7 +34,7 @@ export class PromptWatch {
     this.onOutput?.()
   }
 
-  /** The program is gone: nothing is worth waiting for any more. */
+  /** The program is gone: nothing is worth waiting for any longer. */
   end(): void {
     this.isOver = true
     this.onEnd?.()
@@ -44,7 +44,7 @@ export class PromptWatch {
     return this.tail === promptMark
   }
 
-  /** Waits for the next prompt or for the time to pass; only what is written from now on counts. One wait at a time. */
+  /** Waits for the next prompt or until the time is up; only output from now on counts. One wait at a time. */
   async wait({ ms, untilIdle, isLastInput, signal }: WaitOptions): Promise<void> {
     signal?.throwIfAborted()
     if (this.isOver) return
@@ -73,7 +73,7 @@ export class PromptWatch {
     }
   }
 
-  /** On a busy machine output may be there that was not read yet; it is after the next round of input. */
+  /** On a busy machine some output may not have been read yet; after the next round of input it has. */
   private afterReading(resolve: () => void): void {
     setImmediate(() => {
       if (this.isAtPrompt) resolve()

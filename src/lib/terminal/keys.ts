@@ -1,20 +1,23 @@
-/** What the program in the terminal asked for. */
+/** Keyboard modes that the program in the terminal has requested. */
 export interface KeyModes {
   readonly applicationCursor: boolean
 }
 
-/** The key that types a line end: tmux sends the character itself, which is C-j; at a keyboard it is Enter. */
+/** The key for a line end: tmux sends the character itself, which is C-j; on a keyboard it is Enter. */
 export type NewlineKey = 'C-j' | 'Enter'
 
 /**
- * The bytes of keystrokes. A text that is, as a whole, the name of a key as tmux knows it (`C-c`, `Enter`, `M-x`, `F1`;
- * in capitals or not) is that key; every other text is typed as it is.
+ * The bytes of keystrokes. A text that as a whole is a key name in tmux (`C-c`, `Enter`, `M-x`, `F1`, in any case) is
+ * that key; any other text is typed literally.
  */
 export function encodeKeystrokes(text: string, modes: KeyModes, newline: NewlineKey = 'C-j'): string {
   return keyBytes(text, modes) ?? (newline === 'Enter' ? typed(text) : text)
 }
 
-/** The bytes of a text pasted into a program that asked to be told: lines of it are not run one by one. A line end at its end is typed. */
+/**
+ * The bytes of a text pasted into a program with bracketed paste, which does not run its lines one by one. A final line
+ * end is typed.
+ */
 export function encodePaste(text: string): string {
   let end = text.length
   while (text[end - 1] === '\n' || (text[end - 1] === '\r' && text[end] === '\n')) end--
@@ -26,7 +29,7 @@ const pasteMarks = ['\x1b[200~', '\x1b[201~']
 
 function withoutMarks(text: string): string {
   const rest = pasteMarks.reduce((left, mark) => left.replaceAll(mark, ''), text)
-  // What stood around a mark may have become one.
+  // Removing a mark may have joined its surroundings into another one.
   return pasteMarks.some((mark) => rest.includes(mark)) ? rest.replaceAll('\x1b', '') : rest
 }
 
@@ -69,9 +72,9 @@ function simpleKey(name: string, { control, meta, shift }: Modifiers): string | 
   return meta ? `\x1b${char}` : char
 }
 
-/** Keys that move, by the letter that ends their sequence, and keys with a number. */
+/** Cursor keys, by the final letter of their sequence. */
 const letters: Readonly<Record<string, string>> = { up: 'A', down: 'B', right: 'C', left: 'D' }
-/** Keys with a number while nothing is held, with a letter otherwise. */
+/** Keys that are sent with a number without modifiers, and with a letter otherwise. */
 const ends: Readonly<Record<string, { readonly number: number; readonly letter: string }>> = {
   home: { number: 1, letter: 'H' },
   end: { number: 4, letter: 'F' },
@@ -102,7 +105,7 @@ function movingKey(name: string, { control, meta, shift }: Modifiers, modes: Key
   return `${modes.applicationCursor || name in functions ? '\x1bO' : '\x1b['}${letter}`
 }
 
-/** What the control key makes of a character; null for one it does nothing to. */
+/** What the control key turns a character into; null if it has no effect. */
 function controlChar(char: string): string | null {
   const code = char.toUpperCase().charCodeAt(0)
   if (code >= 0x40 && code <= 0x5f) return String.fromCharCode(code & 0x1f)

@@ -3,7 +3,10 @@ export interface HistoryLimits {
   readonly chars: number
 }
 
-/** Lines that scrolled off a screen, numbered from 0 for ever; the oldest are forgotten when there are too many. */
+/**
+ * Lines that scrolled off a screen, numbered from 0 and never renumbered; when there are too many, the oldest are
+ * forgotten.
+ */
 export class LineHistory {
   private lines: string[] = []
   private dropped = 0
@@ -16,7 +19,7 @@ export class LineHistory {
     return this.dropped + this.lines.length
   }
 
-  /** The number of the oldest line that is still there. */
+  /** The number of the oldest line still kept. */
   get start(): number {
     return this.dropped
   }
@@ -35,7 +38,7 @@ export class LineHistory {
     return this.lines.slice(Math.max(0, from - this.dropped), Math.max(0, to - this.dropped))
   }
 
-  /** A tenth goes at once, so that a long flood does not move the whole list for every line. */
+  /** Drops a tenth at once, so that a long flood does not move the whole list for every line. */
   private forget(): void {
     let count = 0
     let chars = this.chars

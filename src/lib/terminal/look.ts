@@ -1,6 +1,6 @@
 import type { LineHistory } from './line-history.ts'
 
-/** What someone sees who looks at a screen again. */
+/** What a reader sees on looking at a screen again. */
 export interface Look {
   /** `new`: only what was not there before. */
   readonly kind: 'new' | 'screen'
@@ -23,8 +23,8 @@ interface Memory {
 }
 
 /**
- * Remembers the rows down to the cursor by their number since the beginning, so that the same text again is new text,
- * and nothing is shown twice. Where a program wrote over what was seen, the whole screen is shown.
+ * Remembers the rows down to the cursor by their number since the beginning, so that repeated text counts as new, and
+ * nothing is shown twice. If a program overwrote what was already seen, the whole screen is shown.
  */
 export class ScreenObserver {
   private memory: Memory | null = null
@@ -41,7 +41,7 @@ export class ScreenObserver {
   }
 }
 
-/** Empty when nothing is new or nothing can be said. */
+/** Empty when nothing is new, or when new text cannot be determined. */
 function freshText(screen: ScreenState, { top, rows: seen }: Memory): string {
   const last = top + seen.length - 1
   const isOverwritten = seen.slice(0, -1).some((text, i) => (rowAt(screen, top + i) ?? text) !== text)

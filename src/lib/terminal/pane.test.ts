@@ -64,12 +64,12 @@ describe('a look at a pane', () => {
     const screen = await screenOf('\r\n\r\n🙂\r\nsecond\r\n$ ')
     screen.lookAtPane()
     await feed(screen, 'z\r\n$ ')
-    // The last line begins 9 characters into what was seen, and 9 characters into the pane is inside "second".
+    // The last line begins 9 characters into the previous text, and 9 characters into the pane is inside "second".
     expect(screen.lookAtPane()).toEqual({ kind: 'new', text: `nd\n$ z\n$\n${blank(4)}` })
   })
 })
 
-/** What programs write that moves lines in and out of a pane's history. */
+/** Program output that moves lines in and out of a pane's history. */
 const outputs: Readonly<Record<string, string>> = {
   'a few lines': count(0, 5),
   'a screen and a line': count(0, 11),
@@ -112,7 +112,7 @@ function captured(output: string): string {
     const program = `stty -opost -echo; cat ${join(dir, 'output')}; tmux -S ${join(dir, 'socket')} wait-for -S written; sleep 60`
     tmux('new-session', '-d', '-x', '80', '-y', '10', '-s', 'pane', program)
     tmux('wait-for', 'written')
-    // What was written is read by the server before it answers a later client only if it has come that far.
+    // The server may answer a later client before it has read everything written to the pane.
     let text = tmux('capture-pane', '-p', '-S', '-', '-t', 'pane').stdout
     for (let same = 0; same < 3; ) {
       const again = tmux('capture-pane', '-p', '-S', '-', '-t', 'pane').stdout

@@ -1,10 +1,12 @@
 import type { LineHistory } from './line-history.ts'
 import type { Look } from './look.ts'
 
-/** Lines a tmux pane keeps above its screen by default. A tenth goes at once when there are as many. */
+/** Lines that a tmux pane keeps above its screen by default. When it is full, a tenth is dropped at once. */
 const historyLimit = 2000
 
-/** The lines above the screen that a tmux pane would still have: tmux forgets old ones, and a program may erase them all. */
+/**
+ * The lines above the screen that a tmux pane would still have: tmux drops old ones, and a program may erase them all.
+ */
 export class PaneHistory {
   private start = 0
 
@@ -26,8 +28,8 @@ export class PaneHistory {
 }
 
 /**
- * Reads a pane as Harbor's agent does: the lines of the last reading are searched in those of now, and what follows them,
- * their own last line included, is new. Where they are not found, the visible screen is shown.
+ * Reads a pane as Harbor's agent does: it searches the current lines for those of the last reading, and what follows
+ * them, including their own last line, is new. If they are not found, the visible screen is shown.
  */
 export class PaneReader {
   private before: string | null = null
@@ -48,8 +50,8 @@ export function paneText(rows: readonly string[]): string {
 }
 
 /**
- * The cut is as far into the text of now as the last line is in the text of before, wherever that was found: where the
- * pane begins with empty rows it comes that much earlier. Distances are counted in characters.
+ * The cut is as far into the current text as the last line is in the previous text, wherever that was found: if the
+ * pane begins with empty rows, the cut comes that much earlier. Distances are counted in characters.
  */
 function freshText(before: string, now: string): string | null {
   const seen = before.trim()

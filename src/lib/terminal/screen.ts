@@ -10,21 +10,21 @@ import { unicodeWidths } from './width.ts'
 export interface ScreenOptions {
   readonly cols: number
   readonly rows: number
-  /** Lines kept of what scrolled off. Default 50,000, and never more than 4 million characters. */
+  /** Lines kept after they scrolled off. Default 50,000, and never more than 4 million characters. */
   readonly historyLines?: number
   /** Characters that may wait to be shown before some are left out. Default 2 million. */
   readonly backlogChars?: number
-  /** Gets what the terminal answers to a program that asks where the cursor is and the like. */
+  /** Receives the terminal's answers to a program's queries, for example for the cursor's position. */
   readonly reply?: (data: string) => void
 }
 
-/** Rows the emulator itself keeps above the screen: as many as one slice can move there, and some. */
+/** Rows that the emulator itself keeps above the screen: as many as one slice can move there, with some margin. */
 const scrollback = mostRowsPerSlice + 64
 const trimAt = 32
 const mostErasures = 100
 const eraseScrollback = '\x1b[3J'
 
-/** A terminal screen as a reader sees it: fed with what a program writes, read as text. */
+/** A terminal screen as a reader sees it: fed with a program's output, read as text. */
 export class Screen {
   private readonly emulator: Terminal
   private readonly feeder: Feeder
@@ -34,7 +34,7 @@ export class Screen {
   private readonly paneReader = new PaneReader()
   /** Screens copied in this slice before they were erased. */
   private erasures = 0
-  /** Erasing is our own doing, to keep the emulator small. */
+  /** True while we erase, which keeps the emulator small. */
   private isTrimming = false
   /** Rows above the screen that are already in `past`. */
   private kept = 0
@@ -72,7 +72,7 @@ export class Screen {
     return this.feeder.skipped
   }
 
-  /** Whether a full-screen program has the screen. */
+  /** Whether a full-screen program is using the screen. */
   get alternate(): boolean {
     return this.emulator.buffer.active.type === 'alternate'
   }
@@ -82,22 +82,22 @@ export class Screen {
     return { applicationCursor: applicationCursorKeysMode, bracketedPaste: bracketedPasteMode }
   }
 
-  /** The text of the screen, without the empty rows at its end. */
+  /** The text of the screen, without trailing empty rows. */
   visible(): string {
     return this.rowsOf(this.emulator.buffer.active).join('\n').trimEnd()
   }
 
-  /** The text of the screen as tmux prints a pane: every row with its line end, empty ones too. */
+  /** The text of the screen as tmux prints a pane: every row with its line end, including empty ones. */
   visiblePane(): string {
     return paneText(this.rowsOf(this.emulator.buffer.active))
   }
 
-  /** What is new on the screen by the rules of a tmux pane; some of what was seen is shown again, and empty rows are shown. */
+  /** What is new on the screen by the rules of a tmux pane; it repeats some earlier text, and includes empty rows. */
   lookAtPane(): Look {
     return this.paneReader.read(this.pane.lines, this.rowsOf(this.emulator.buffer.active))
   }
 
-  /** The lines tmux would print of a whole pane: what it still keeps, then the screen. */
+  /** The lines tmux would print for a whole pane: what it still keeps, then the screen. */
   paneLines(): string[] {
     return [...this.pane.lines, ...this.rowsOf(this.emulator.buffer.active)]
   }
@@ -107,7 +107,7 @@ export class Screen {
     return [...this.past.slice(this.past.start), ...this.rowsOf(this.emulator.buffer.normal)]
   }
 
-  /** What is new since the last look, or the whole screen where new cannot be told from old. */
+  /** What is new since the last look, or the whole screen if new text cannot be told from old. */
   look(): Look {
     if (this.alternate) return { kind: 'screen', text: this.visible() }
     const { normal } = this.emulator.buffer
@@ -118,7 +118,7 @@ export class Screen {
   resize(cols: number, rows: number): void {
     this.keep()
     this.emulator.resize(Math.max(cols, fewestCols), rows)
-    // Rows that grew back onto the screen, or were wrapped again, are not the rows that were seen.
+    // Rows that moved back onto the screen, or were rewrapped, are not the rows that were seen.
     this.kept = Math.min(this.kept, this.emulator.buffer.normal.baseY)
     this.keep()
     this.onlooker.forget()
@@ -147,13 +147,14 @@ export class Screen {
   private keep(): void {
     const { normal } = this.emulator.buffer
     for (; this.kept < normal.baseY; this.kept++) this.pane.push(rowText(normal, this.kept))
-    // Full: rows may have gone without being seen, so nothing can be said about what is new.
+    // Full: rows may have been lost unseen, so it is unknown what is new.
     if (normal.baseY >= scrollback) this.onlooker.forget()
   }
 
   /**
-   * A program may erase the screen and what is above it, or reset everything. Our copy is older and stays. As in tmux, rows
-   * of a screen that is erased from its first cell on go above it, and erasing what is above leaves the screen alone.
+   * A program may erase the screen and what is above it, or reset everything. Our copy of earlier rows stays. As in
+   * tmux, rows of a screen that is erased from its first cell on move above it, and erasing what is above leaves the
+   * screen alone.
    */
   private keepBeforeErasing(): void {
     const { parser, buffer } = this.emulator
@@ -174,10 +175,10 @@ export class Screen {
     })
   }
 
-  /** Copies the rows of the ordinary screen, down to the last one with anything on it. */
+  /** Copies the rows of the ordinary screen, down to the last non-empty one. */
   private keepScreen(): void {
     this.keep()
-    // Reading a screen takes far longer than telling it to be erased, which a program may do thousands of times a second.
+    // Reading a screen takes far longer than erasing it, which a program may do thousands of times a second.
     if (this.alternate || ++this.erasures > mostErasures) return
     const rows = this.rowsOf(this.emulator.buffer.normal)
     const used = rows.findLastIndex((row) => row !== '') + 1
@@ -191,7 +192,7 @@ export class Screen {
 
 function rowText(buffer: IBuffer, y: number): string {
   const text = buffer.getLine(y)?.translateToString(true) ?? ''
-  // The emulator adds cell to cell; reading one character makes the text one piece in memory.
+  // The emulator concatenates cell by cell; reading one character makes the text contiguous in memory.
   let end = text.length
   while (text.charCodeAt(end - 1) === 0x20) end--
   return end === text.length ? text : text.slice(0, end)

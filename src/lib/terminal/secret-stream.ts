@@ -1,14 +1,14 @@
 /** The most terminal codes in a row that may interrupt a secret. */
 const gapItems = 8
 const escapeCharacter = '\u001b'
-/** What a terminal puts between two characters of a text: colors, a wrapped line, the end of a line. */
+/** What a terminal may put between two characters of a text: colors, a line wrap, a line end. */
 const gapItem = new RegExp(` ?\\r|\\n|${escapeCharacter}\\[[0-9;:?]{0,24}[A-Za-z]`, 'y')
 /** The beginning of one at the very end of a text. */
 const gapBegun = new RegExp(`(?: |${escapeCharacter}(?:\\[[0-9;:?]{0,24})?)$`, 'y')
 
 /**
- * Takes secrets out of a terminal's output, which comes in pieces: a secret may be cut anywhere, colored in parts or wrapped at the
- * edge of the screen. What may be the beginning of one is held back until more has come.
+ * Removes secrets from a terminal's output, which comes in pieces: a secret may be split anywhere, partly colored, or
+ * wrapped at the edge of the screen. What may be the beginning of one is held back until more has arrived.
  */
 export class SecretStream {
   private readonly secrets: readonly string[]
@@ -25,12 +25,12 @@ export class SecretStream {
     this.begins = codes.length > 0 ? new RegExp(`[${codes.join('')}]`, 'g') : null
   }
 
-  /** Takes a piece; gives what may be written by now. */
+  /** Takes a piece; returns what can be written so far. */
   push(piece: string): string {
     return this.take(piece, false)
   }
 
-  /** The rest: nothing comes any more that could make a secret of what was held back. */
+  /** The rest: nothing more can complete a secret in what was held back. */
   end(): string {
     return this.take('', true)
   }
@@ -56,7 +56,7 @@ export class SecretStream {
     return shown + text.slice(from)
   }
 
-  /** Where a secret that begins here ends; `open` where the text ends first, null where there is none. */
+  /** Where a secret that begins here ends; `open` if the text ends first, null if there is none. */
   private endOfSecret(text: string, at: number, isLast: boolean): number | 'open' | null {
     for (const secret of this.secrets) {
       const end = matchEnd(text, at, secret)
@@ -77,7 +77,7 @@ function matchEnd(text: string, start: number, secret: string): number | 'open' 
   return at
 }
 
-/** Where the text goes on behind what a terminal puts between two characters. */
+/** Where the text continues after what a terminal puts between two characters. */
 function afterGap(text: string, start: number, wanted: string | undefined): number | 'open' {
   let at = start
   for (let items = 0; items < gapItems && at < text.length && text[at] !== wanted; items++) {

@@ -15,7 +15,7 @@ export interface Pty {
 
 export interface SessionOptions extends Omit<ScreenOptions, 'reply'> {
   readonly cast?: Cast
-  /** Gets every chunk as the program wrote it. */
+  /** Receives every chunk as the program wrote it. */
   readonly onOutput?: (chunk: string) => void
   /** The key that types a line end. */
   readonly newline?: NewlineKey
@@ -24,14 +24,14 @@ export interface SessionOptions extends Omit<ScreenOptions, 'reply'> {
 export interface SendOptions {
   /** The longest wait. */
   readonly ms: number
-  /** `idle`: return as soon as the shell shows its prompt again. `full`: wait all the time. */
+  /** `idle`: return as soon as the shell shows its prompt again. `full`: wait the full time. */
   readonly wait: 'idle' | 'full'
-  /** Paste several lines at once into a program that can tell; by default they are typed. */
+  /** Pastes several lines at once into a program that supports it; by default they are typed. */
   readonly paste?: boolean
   readonly signal?: AbortSignal
 }
 
-/** Someone in front of a terminal: types, waits, looks. */
+/** A user at a terminal: types, waits, looks. */
 export class TerminalSession {
   readonly screen: Screen
   private readonly watch = new PromptWatch()
@@ -74,7 +74,7 @@ export class TerminalSession {
     await waiting
   }
 
-  /** Waits for the first prompt, at most so long. */
+  /** Waits for the first prompt, at most `ms`. */
   async ready(ms: number, signal?: AbortSignal): Promise<void> {
     if (this.watch.isAtPrompt) return
     await this.watch.wait({ ms, untilIdle: true, isLastInput: true, ...(signal && { signal }) })
@@ -110,7 +110,7 @@ export class TerminalSession {
     this.options.cast?.resize(cols, rows)
   }
 
-  /** Stops looking and recording; the program goes on. */
+  /** Stops watching and recording; the program continues. */
   async leave(): Promise<void> {
     this.stopListening()
     await this.screen.settled()

@@ -1,4 +1,4 @@
-/** One slice is parsed in one go. */
+/** The most characters that are parsed at once. */
 const sliceChars = 4096
 const sliceControls = 128
 
@@ -6,7 +6,10 @@ const sliceControls = 128
 export const fewestCols = 40
 export const mostRowsPerSlice = Math.ceil(sliceChars / fewestCols) + 2 * sliceControls
 
-/** Where the slice of `text` that starts at `from` ends: few enough characters and controls, after a line feed where one is near. */
+/**
+ * Where the slice of `text` that starts at `from` ends: it has a limited number of characters and controls, and ends
+ * after a line feed if there is one nearby.
+ */
 export function sliceEnd(text: string, from: number): number {
   const last = Math.min(text.length, from + sliceChars)
   let controls = 0
@@ -20,7 +23,10 @@ export function sliceEnd(text: string, from: number): number {
   return last < text.length && lineEnd > from ? lineEnd : last
 }
 
-/** True when the emulator is surely not inside an escape sequence after this text, if it scrolled because of it. */
+/**
+ * True when the emulator is certainly not inside an escape sequence after this text, provided that it scrolled because
+ * of it.
+ */
 export function endsInText(slice: string): boolean {
   for (let i = Math.max(0, slice.length - 64); i < slice.length; i++) {
     const code = slice.charCodeAt(i)

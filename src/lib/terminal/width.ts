@@ -1,11 +1,11 @@
 import type { IUnicodeVersionProvider } from '@xterm/headless'
 
-/** More marks than this on one letter occur in no real script; each further one gets a cell of its own. */
+/** No real script has more marks than this on one letter; each further mark gets its own cell. */
 const mostMarks = 32
 
 /**
- * How many columns a character takes, by today's Unicode: emoji are wide, marks join the letter before them.
- * The number of marks is kept in the join state, so that one cell never holds an endless text.
+ * How many columns a character takes, by current Unicode: emoji are wide, marks join the letter before them. The number
+ * of marks is kept in the join state, so that no cell holds an endless text.
  */
 export const unicodeWidths: IUnicodeVersionProvider = {
   version: 'ot-agent',
@@ -32,7 +32,7 @@ const widths = new Map<number, 0 | 1 | 2>()
 
 function lookUp(codepoint: number): 0 | 1 | 2 {
   const char = String.fromCodePoint(codepoint)
-  // Conjoining vowels and finals of Hangul are letters, but drawn into the syllable before them.
+  // Conjoining vowels and finals of Hangul are letters, but are drawn into the syllable before them.
   if (/[\p{Mn}\p{Me}\p{Cf}\u1160-\u11ff]/u.test(char) && codepoint !== 0xad) return 0
   return /\p{Emoji_Presentation}/u.test(char) || wide.some(([from, to]) => codepoint >= from && codepoint <= to) ? 2 : 1
 }

@@ -95,7 +95,7 @@ class DoorSocket extends Duplex {
 
   override _read(): void {}
 
-  /** A program inside cannot be slowed down: one that keeps sending while nobody reads is disconnected. */
+  /** A program inside cannot be slowed down: one that keeps sending while its data is not read is disconnected. */
   hear(bytes: Buffer): void {
     if (this.readableLength > mostUnreadBytes) this.destroy()
     else this.push(bytes)

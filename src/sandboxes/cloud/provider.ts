@@ -132,8 +132,8 @@ interface LeaseMarks {
 }
 
 /**
- * Requests a machine and waits for the answer even if the caller aborts: otherwise a machine could exist that nobody
- * knows of. When there is no answer, it is looked up by its labels.
+ * Requests a machine and waits for the answer even if the caller aborts: otherwise an unknown machine could
+ * exist. When there is no answer, it is looked up by its labels.
  */
 async function create(
   cloud: Cloud,
