@@ -25,7 +25,7 @@ test('fills in whole-value templates and nothing else', () => {
   })
 })
 
-test('takes an empty host variable for set', () => {
+test('treats an empty host variable as set', () => {
   expect(resolveEnv({ A: '${HOST:-fallback}', B: '${HOST}' }, { HOST: '' })).toEqual({ A: '', B: '' })
 })
 
@@ -36,7 +36,7 @@ test('names every variable that is missing, and no value', () => {
   expect(resolve).not.toThrow('secret')
 })
 
-test('does not find inherited names of objects', () => {
+test('ignores properties that objects inherit', () => {
   expect(() => resolveEnv({ A: '${constructor}' }, {})).toThrow('constructor')
 })
 

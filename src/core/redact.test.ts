@@ -33,7 +33,7 @@ test('a variable equal to the host one becomes its name, any other literal is ma
   })
 })
 
-test('a text that only contains a template is no template', () => {
+test('a text that only contains a template is not a template', () => {
   expect(redactEnv({ A_KEY: 'x$' + '{A}secretsecret' }, {})).toEqual({ A_KEY: '****' })
 })
 
@@ -73,7 +73,7 @@ test('a word that ends like the name of a count hides no secret', () => {
   expect(redactKwargs(counts, {})).toEqual(counts)
 })
 
-test('a key that ends with an equals sign is no assignment', () => {
+test('a key that ends with an equals sign is not an assignment', () => {
   const key = 'c2VjcmV0LXNlY3JldA=='
   const argv = ['--api-key', key, `--api-key=${key}`, '--api-key-env', key, `--api-key-env=${key}`]
   expect(redactArgv(argv, {})).toEqual([

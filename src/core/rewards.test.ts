@@ -21,7 +21,7 @@ describe('what a verifier wrote', () => {
     expect(parseRewards(files(null, text), 'json')).toEqual(rewards)
   })
 
-  test('the precedence decides when both are there', () => {
+  test('the precedence decides when both files exist', () => {
     expect(parseRewards(files('0', '{"reward": 1}'), 'txt')).toEqual({ reward: 0 })
     expect(parseRewards(files('0', '{"reward": 1}'), 'json')).toEqual({ reward: 1 })
   })

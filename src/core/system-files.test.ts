@@ -208,7 +208,7 @@ test.each(
   expect((await isSystemFile({ path, change }, view)) ? 'a system file' : 'ordinary').toBe(expected)
 })
 
-test('bytecode that Python keeps is told from other files', () => {
+test('bytecode that Python keeps is distinguished from other files', () => {
   expect(isBytecode('/usr/lib/python3.11/__pycache__/argparse.cpython-311.pyc')).toBe(true)
   expect(isBytecode('/usr/lib/python3.11/argparse.pyc')).toBe(false)
 })

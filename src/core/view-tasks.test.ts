@@ -6,7 +6,7 @@ const item = (name: string): ViewTaskItem => ({
   ...{ trials: 0, mean: null },
 })
 
-test('an order that there is none of is that of the names, whatever it is called', () => {
+test('an unknown sort key sorts by name, whatever it is called', () => {
   const all = { offset: 0, limit: 10, q: '', filter: '', descending: false, family: '', difficulty: '', check: '' }
   for (const sort of ['', 'nothing', 'hasOwnProperty', 'constructor', '__proto__']) {
     const request: TaskListRequest = { ...all, sort }

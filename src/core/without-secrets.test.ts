@@ -14,12 +14,12 @@ const secret = [
 const plain = ['HOME', 'PWD', 'GIT_AUTHOR_NAME', 'XAUTHORITY', 'SSH_AUTH_SOCK', 'DC_AGENT_SECRET_ENV', 'PASSENGERS']
 const env = Object.fromEntries([...secret, ...plain].map((name) => [name, `value of ${name}`]))
 
-test('what sounds like a secret is handed to no scheduler, and may stand in no script', () => {
+test('variables that sound like secrets are passed to no scheduler, and may appear in no script', () => {
   expect(Object.keys(withoutSecrets(env)).sort()).toEqual([...plain].sort())
   expect([...secretValues(env).keys()].sort()).toEqual([...secret].sort())
 })
 
-test('what is not set, or too short to be told from other text, is looked for nowhere', () => {
+test('values that are unset, or too short to be distinguished from other text, are not searched for', () => {
   expect([...secretValues({ A_KEY: undefined, B_KEY: 'short' })]).toEqual([])
   expect(withoutSecrets({ HOME: undefined })).toEqual({})
 })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { makeTempDir } from '../../test/make-task.ts'
 import { buildDir } from './drafts.ts'
 
-test('a directory that several build at once is there whole, by one of them', async () => {
+test('a directory that several build at once appears whole, from one of them', async () => {
   const parent = await makeTempDir()
   const dir = join(parent, 'base')
   const fill = (name: string) => async (draft: string) => {
@@ -16,7 +16,7 @@ test('a directory that several build at once is there whole, by one of them', as
   expect(new Set(parts).size).toBe(1)
 })
 
-test('a directory that cannot be filled is not there, and leaves nothing', async () => {
+test('a directory that cannot be filled does not appear, and leaves nothing behind', async () => {
   const parent = await makeTempDir()
   const fails = async (draft: string) => {
     await writeFile(join(draft, 'a'), '')

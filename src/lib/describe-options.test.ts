@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { describeOptions } from './describe-options.ts'
 
-test('an option is told with its type, its default and its description; required ones come first', () => {
+test('an option is described with its type, default and description; required ones come first', () => {
   const options = z.strictObject({
     most: z.int().positive().default(12).describe('The most that are kept'),
     share: z.number().min(0).max(1).optional(),

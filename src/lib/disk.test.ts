@@ -17,13 +17,13 @@ import {
 } from './disk.ts'
 
 describe('small files of a disk', () => {
-  test('a path that is not there yet is as near as the directory above it', async () => {
+  test('a path that does not exist yet is as near as the directory above it', async () => {
     const dir = await makeTempDir()
     expect(isNear(join(dir, 'a/b/c'))).toBe(true)
     expect(isNear('/proc/no-such-entry/below')).toBe(false)
   })
 
-  test('calls work on a disk of this machine and elsewhere', async () => {
+  test('calls work on a local disk and elsewhere', async () => {
     expect((await stat('/proc/self')).isDirectory()).toBe(true)
     expect(await lstatOrNull('/proc/no-such-entry')).toBeNull()
     expect((await list('/proc/self')).map(({ name }) => name)).toContain('stat')
@@ -31,7 +31,7 @@ describe('small files of a disk', () => {
     await remove('/proc/no-such-entry')
   })
 
-  test('what is missing is null, here and elsewhere, and what may not be asked about is an error', async () => {
+  test('a missing path is null, here and elsewhere, and a forbidden one is an error', async () => {
     const dir = await makeTempDir()
     writeFileSync(join(dir, 'file'), '')
     for (const missing of [join(dir, 'none'), join(dir, 'file/below'), '/proc/no-such-entry'])
@@ -49,7 +49,7 @@ describe('small files of a disk', () => {
     expect(statSync(path).size).toBe(smallBytes + 1)
   })
 
-  test('a missing thing is removed without an error, and a tree with all that is in it', async () => {
+  test('a missing path is removed without an error, and a tree with all its contents', async () => {
     const dir = await makeTempDir()
     await remove(join(dir, 'nothing'))
     mkdirSync(join(dir, 'tree/below'), { recursive: true })

@@ -42,7 +42,7 @@ test('batches give every row in order', async () => {
   expect(seen).toEqual(Array.from({ length: 5000 }, (_, i) => i))
 })
 
-test('a row of a batch is whole even when it is looked at after the batch', async () => {
+test('a row of a batch is complete even when it is read after the batch', async () => {
   await using sql = await open()
   const seen: object[] = []
   const query =

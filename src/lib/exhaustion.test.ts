@@ -19,7 +19,7 @@ test.each([
   )
 })
 
-test('a terminal that cannot be forked is known by its words, because it has no code', () => {
+test('a terminal that cannot be forked is recognized by its message, because it has no code', () => {
   expect(exhaustedBy(new Error('forkpty(3) failed.'))).toBe('pseudo-terminals')
   const full = (path: string) => Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', path })
   expect([exhaustedBy(full('/dev/ptmx')), exhaustedBy(full('/home/file'))]).toEqual(['pseudo-terminals', null])
@@ -36,7 +36,7 @@ test.each([
   expect(exhaustionCause(complaint).cause?.resource ?? null).toBe(resource)
 })
 
-test('work that fails for a moment is done again, and those who want to know hear of it', async () => {
+test('work that fails temporarily is retried, and listeners are notified', async () => {
   const heard: string[] = []
   const stop = onExhaustion((resource) => heard.push(resource))
   let left = 2

@@ -64,7 +64,7 @@ for (const [what, [entries, reason]] of Object.entries(hostile)) {
   })
 }
 
-test('keeps links that stay inside and drops those that leave, however they go about it', async () => {
+test('keeps links that stay inside and drops those that leave, by whatever route', async () => {
   const link = (name: string, linkname: string) => entry(name, { type: 'symlink', linkname })
   const { tree, refused } = await extract(
     [
@@ -123,7 +123,7 @@ test('gives a hard link the content of the file it names, and drops one that nam
   })
 })
 
-test('many names that are long together are given up', async () => {
+test('an archive whose names are too long in total is refused', async () => {
   const [name, chars] = ['d'.repeat(200), 64 * 2 ** 20]
   const entries = async function* () {
     for (let i = 0; i < chars / 2000 + 1; i++) {
@@ -135,7 +135,7 @@ test('many names that are long together are given up', async () => {
   await expect(extractEntries(entries(), target, inside)).rejects.toThrow(`more than ${chars} characters in names`)
 })
 
-test('links with thousands of steps each hold up nothing', async () => {
+test('links with thousands of steps each do not slow it down', async () => {
   const long = Array.from({ length: 3000 }, (_, i) => entry(`l${i}`, { type: 'symlink', linkname: 'a/'.repeat(2000) }))
   const deep = 'a/'.repeat(1000)
   const short = entry(`${deep}short`, { type: 'symlink', linkname: 'f' })
@@ -288,7 +288,7 @@ test('fills an empty directory and refuses one that holds something', async () =
   await expect(extractTar(archive, join(dir, 'empty'))).rejects.toThrow('is not an empty directory')
 })
 
-test('goes beside and over what a directory holds when told to, and never through its links', async () => {
+test('merges into a non-empty directory when told to, and never writes through its links', async () => {
   const dir = await tempDir()
   await writeTree(join(dir, 'out'), {
     'a/old': { content: 'old', mode: 0o644 },

@@ -32,14 +32,14 @@ test('a block that holds a fence gets a longer one', () => {
   expect(htmlToMarkdown('<pre>```\nx\n```</pre>').text).toBe('````\n```\nx\n```\n````')
 })
 
-test('very many blanks take no longer than others', () => {
+test('very many blanks take no longer than other text', () => {
   const blanks = ' \t'.repeat(1 << 17)
   expect(htmlToMarkdown(`<pre>a${blanks}b</pre>`).code.map(({ text }) => text)).toEqual([`a${blanks}b`])
   expect(htmlToMarkdown(`<p>x<code>a${blanks}b\n  c</code></p>`).text).toBe(`x\`a${blanks}b c\``)
   expect(htmlToMarkdown(`<p>a<code>${blanks}x</code><br>  b</p>`).text).toBe(`a\`${blanks}x\`\nb`)
 })
 
-test('whatever the code is, it comes back', () => {
+test('any code comes back unchanged', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('a', '<', '&', '`', ' ', '\n', '"', 'ü') }), (code) => {
       const escaped = code.replaceAll('&', '&amp;').replaceAll('<', '&lt;')

@@ -45,7 +45,7 @@ test('an answer above the limit is refused, one at the limit is not', async () =
   expect((await http.send(call())).body).toHaveLength(1000)
 })
 
-test('pieces of a good answer go to their taker, who may have heard enough', async () => {
+test('pieces of a good answer go to `onChunk`, which may stop early', async () => {
   server.plan((response) => {
     response.writeHead(200)
     response.write('first')
@@ -55,7 +55,7 @@ test('pieces of a good answer go to their taker, who may have heard enough', asy
   expect([heard, answer.body.length]).toEqual([['first'], 0])
 })
 
-test('a bad answer is kept whole even when there is a taker', async () => {
+test('a bad answer is kept whole even with `onChunk`', async () => {
   server.plan(bytes('why', 500))
   const answer = await http.send(call({ onChunk: () => expect.unreachable() }))
   expect(answer.body.toString()).toBe('why')
@@ -78,7 +78,7 @@ test('time is up even when the server says nothing at all', async () => {
   await expect(http.send(call({ timeoutMs: 50 }))).rejects.toMatchObject({ trouble: 'timeout' })
 })
 
-test('an abort rejects with its reason, before and while', async () => {
+test('an abort rejects with its reason, before and during a call', async () => {
   server.plan(silent)
   const reason = new Error('enough')
   await expect(http.send(call({ signal: AbortSignal.abort(reason) }))).rejects.toBe(reason)
@@ -88,7 +88,7 @@ test('an abort rejects with its reason, before and while', async () => {
   await expect(sending).rejects.toBe(reason)
 })
 
-test('many connections are open at once, and they are used again', async () => {
+test('many connections are open at once, and they are reused', async () => {
   const ports = new Set<number | undefined>()
   const waiting: (() => void)[] = []
   let allThere = false
@@ -106,7 +106,7 @@ test('many connections are open at once, and they are used again', async () => {
   expect(ports.size).toBeLessThan(200)
 })
 
-test('a proxy is used for strangers and never for this machine', async () => {
+test('a proxy is used for other machines and never for this one', async () => {
   const asked: string[] = []
   const proxy = createServer((socket) => {
     socket.once('data', (bytes) => {

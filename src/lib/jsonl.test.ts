@@ -12,7 +12,7 @@ async function all(path: string): Promise<unknown[]> {
   return values
 }
 
-test('what was appended is read in order, by several openings too', async () => {
+test('lines are read in the order they were appended, also across several openings', async () => {
   const path = await newPath()
   expect(await all(path)).toEqual([])
   for (const part of [1, 2]) {
@@ -37,7 +37,7 @@ test('a line that a crash cut short costs only itself', async () => {
   expect(await all(path)).toEqual([{ word: 'one' }, { word: 'three' }])
 })
 
-test('a flush waits for everything and tells what went wrong', async () => {
+test('a flush waits for everything and reports errors', async () => {
   const path = await newPath()
   const file = await openJsonLines(path)
   file.append({ a: 1 })
@@ -48,7 +48,7 @@ test('a flush waits for everything and tells what went wrong', async () => {
   await expect(file.flush()).rejects.toThrow()
 })
 
-test('lines that are no JSON are passed over', async () => {
+test('lines that are not JSON are skipped', async () => {
   const path = await newPath()
   await (await openJsonLines(path)).close()
   await appendFile(path, 'not json\n\n{"a":1}\n\0\0\0\n{"a":2}')

@@ -14,7 +14,7 @@ const sweep = (more: { dryRun?: boolean; olderThanSec?: number } = {}) =>
   sweepLeftovers({ stateDir, dryRun: false, claims: async () => [], ...more })
 const newDir = () => mkdtempSync(join(tmpdir(), 'leftovers-'))
 
-test('what a killed process left half-made goes, with its size told; finished files stay', async () => {
+test('unfinished files of a killed process are removed, with their size reported; finished files stay', async () => {
   const dir = newDir()
   await killed(dir, 'half(drafts.draftBeside(dir + "/out.parquet")); half(drafts.draftOf(dir + "/part"))')
   writeFileSync(join(dir, 'whole'), 'whole')
@@ -27,7 +27,7 @@ test('what a killed process left half-made goes, with its size told; finished fi
   expect(readdirSync(placesDirOf(stateDir)).filter((name) => !name.startsWith(`${process.pid}-`))).toEqual([])
 })
 
-test('directories go too, however deep, and the temporary directory is looked into', async () => {
+test('directories are removed too, however deep, and the temporary directory is searched', async () => {
   const dir = newDir()
   await killed(
     dir,
@@ -39,7 +39,7 @@ test('directories go too, however deep, and the temporary directory is looked in
   expect(readdirSync(dir)).toEqual([])
 })
 
-test('what a living process makes stays, and so does what lies in a directory that no process named', async () => {
+test('files of a living process stay, and so does everything in a directory that no process recorded', async () => {
   const dir = newDir()
   const mine = draftBeside(join(dir, 'mine'))
   writeFileSync(mine, 'half')
@@ -51,7 +51,7 @@ test('what a living process makes stays, and so does what lies in a directory th
   await removeDraft(mine)
 })
 
-test('an earlier version that was put aside comes back, unless its successor is there', async () => {
+test('an earlier version that was moved aside comes back, unless its successor is there', async () => {
   const dir = newDir()
   await killed(dir, 'half(drafts.asideOf(dir + "/a")); half(drafts.asideOf(dir + "/b")); half(dir + "/b", "new")')
   const { removed } = await sweep()
@@ -60,7 +60,7 @@ test('an earlier version that was put aside comes back, unless its successor is 
   expect([readFileSync(join(dir, 'a'), 'utf8'), readFileSync(join(dir, 'b'), 'utf8')]).toEqual(['half', 'new'])
 })
 
-test('a process of another machine may live: what it left is listed, and goes only with --older-than', async () => {
+test('a process of another machine may be alive: its leftovers are listed, and removed only with --older-than', async () => {
   const dir = newDir()
   const other = { ...identify(process.pid)!, pid: 7, bootId: '11111111-2222', host: 'elsewhere' }
   const mark = markName(other)!
@@ -86,7 +86,7 @@ test('marks of dead processes stay for other PID namespaces, unless they are old
   expect(existsSync(pipe)).toBe(false)
 })
 
-test('a name tells its maker and what to put back', () => {
+test('a name says who made it and what to put back', () => {
   const me = { pid: process.pid }
   expect(parseDraftName(draftOf('/tmp/a').slice(5))).toMatchObject({ maker: me, putBack: null })
   expect(parseDraftName(asideOf('/tmp/a.b').slice(5))).toMatchObject({ maker: me, putBack: 'a.b' })

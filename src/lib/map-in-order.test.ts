@@ -20,7 +20,7 @@ test('gives results in the order of the items, however long each takes, and neve
   expect(most).toBe(3)
 })
 
-test('waits for the work under way before it passes an error on', async () => {
+test('waits for the work in progress before it passes an error on', async () => {
   const finished: number[] = []
   const work = async (item: number) => {
     if (item === 1) throw new Error('one')

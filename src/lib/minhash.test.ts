@@ -12,7 +12,7 @@ const textOf = (key: string, words: number) => {
 const sign = (text: string) => signatureOf(wordHashes(text))
 const signed = (words: readonly string[]) => sign(words.join(' '))!
 
-test('layout, signs and case do not matter', () => {
+test('layout, punctuation and case do not matter', () => {
   expect(wordHashes('Sort the  FILES, by size!')).toEqual(wordHashes('sort the files by size'))
   expect(wordHashes('')).toHaveLength(0)
   expect(sign(' ... ')).toBeNull()
@@ -32,7 +32,7 @@ test('a text has one run of words less than words for each word of a run but the
   expect(runHashes(wordHashes('...'), 5)).toHaveLength(0)
 })
 
-test('the same words in a row have the same hash wherever they stand', () => {
+test('a run of the same words has the same hash wherever it occurs', () => {
   const words = fc.array(fc.constantFrom('a', 'bb', 'c3', 'é'), { minLength: 3, maxLength: 30 })
   fc.assert(
     fc.property(words, words, (before, run) => {

@@ -14,6 +14,6 @@ test.each([
   expect(nearest(name, known)).toBe(expected)
 })
 
-test.each(['zebra', 'x', 'completely_different_thing'])('%s is close to nothing', (name) => {
+test.each(['zebra', 'x', 'completely_different_thing'])('nothing is close to %s', (name) => {
   expect(nearest(name, known)).toBeNull()
 })

@@ -33,7 +33,7 @@ test('never replaces what is there', async () => {
   expect((await readdir(dir)).sort()).toEqual(['empty', 'file', 'link'])
 })
 
-test('gives way to a directory that appears meanwhile', async () => {
+test('gives way to a directory that appears in the meantime', async () => {
   const dir = await makeTempDir()
   const race = async (temporary: string) => {
     await writeFile(join(temporary, 'mine'), '')

@@ -13,12 +13,12 @@ test.each([
   expect(jsonOrText(text)).toEqual(value)
 })
 
-test.each(['', '{', 'text', "'a'", '1 2', 'undefined'])('%j is none, and stays what was typed', (text) => {
+test.each(['', '{', 'text', "'a'", '1 2', 'undefined'])('%j is not JSON, and stays as typed', (text) => {
   expect(parseJson(text)).toBeUndefined()
   expect(jsonOrText(text)).toBe(text)
 })
 
-describe('a text that is too much', () => {
+describe('a text beyond the limits', () => {
   const nested = (levels: number, open: string, close: string) => `${open.repeat(levels)}1${close.repeat(levels)}`
 
   test.each([
@@ -40,7 +40,7 @@ describe('a text that is too much', () => {
     expect(() => readJson(`{${'"a":1,'.repeat(99)}"b":2}`, limits)).toThrow('more than 100 values')
   })
 
-  test('brackets and quotes inside of texts do not count', () => {
+  test('brackets and quotes inside strings do not count', () => {
     const text = JSON.stringify({ a: '[{"'.repeat(1000), 'b"[': '\\'.repeat(999), c: ['"', '\\"'] })
     expect(readJson(text)).toEqual(JSON.parse(text))
   })

@@ -24,7 +24,7 @@ test('no pattern takes long', () => {
   expect(parseGlob('x'.repeat(100_000)).test(path)).toBe(false)
 })
 
-test('a name with one odd letter is no pattern', () => {
+test('a name with one odd character is not a pattern', () => {
   expect(['a*', 'a?', '[a]', '{a,b}'].map(isGlob)).toEqual([true, true, true, true])
   expect(['a', 'a[', 'a]', 'a}', '{a', '[]'].map(isGlob)).toEqual([false, false, false, false, false, false])
 })

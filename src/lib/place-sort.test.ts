@@ -16,7 +16,7 @@ async function collect(things: AsyncIterable<object>): Promise<object[]> {
   return seen
 }
 
-test('whatever order things come in, every stretch of places has its own in order', async () => {
+test('every range of places is in order, whatever order things are added in', async () => {
   const thing = fc.record({
     text: fc.string({ unit: 'grapheme' }),
     bytes: fc.uint8Array(),
@@ -43,7 +43,7 @@ test('whatever order things come in, every stretch of places has its own in orde
   )
 })
 
-test('more than is held back goes through the disk', async () => {
+test('anything beyond the buffer goes through the disk', async () => {
   const sort = newSort(3)
   const text = 'x'.repeat(3_000_000)
   for (let place = 19; place >= 0; place--) await sort.add(place, { place, text })

@@ -40,7 +40,7 @@ test('values too close to tell apart share a bin', () => {
     expect(binsOf(values).reduce((sum, { count }) => sum + count, 0)).toBe(2)
 })
 
-test('no text gets out of its place in the markup', () => {
+test('no text breaks out of its place in the markup', () => {
   const hostile = '</text><script>alert(1)</script>\u0000\u001b"\'&'
   for (const svg of [
     bars([{ label: hostile, value: 1 }], { title: hostile, axis: hostile }),
@@ -71,7 +71,7 @@ test('numbers on an axis are short', () => {
   ])
 })
 
-test('titles and axis names stand over the middle of the axes, and long titles stay inside', () => {
+test('titles and axis names are centred on the axes, and long titles stay inside', () => {
   const text = { title: 'Turns', axis: 'turns' }
   const places = (svg: string, said: string) =>
     [...svg.matchAll(/<text x="([\d.]+)"[^>]*>([^<]*)</g)]

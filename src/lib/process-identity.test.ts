@@ -31,13 +31,13 @@ test('a process of this PID namespace is alive until it is gone', async () => {
   expect([livenessOf(who), isEnding(who.pid)]).toEqual(['dead', true])
 })
 
-test('a number of another PID namespace says nothing: without a mark its process may live', () => {
+test('a pid of another PID namespace says nothing: without a mark its process may be alive', () => {
   expect(livenessOf({ ...here, pidNs: '4026599999' }, { ownersDir })).toBe('unknown')
   expect(livenessOf(elsewhere, { ownersDir })).toBe('unknown')
   expect(livenessOf(elsewhere, { ownersDir, sameState: true })).toBe('dead')
 })
 
-test('the mark of a process in another PID namespace tells whether it lives', () => {
+test('the mark of a process in another PID namespace tells whether it is alive', () => {
   const name = markName(elsewhere)
   holdMark(ownersDir, name)
   expect(livenessOf(elsewhere, { ownersDir })).toBe('alive')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { findProgram, systemPath } from './programs.ts'
 
-test('a program of the user is found by PATH, and not where only the system counts', () => {
+test('a program of the user is found by PATH, and not when only system directories are searched', () => {
   const dir = mkdtempSync(join(tmpdir(), 'programs-'))
   const program = join(dir, 'of-the-user')
   writeFileSync(program, '#!/bin/sh\n')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseMetrics } from './prometheus.ts'
 
-test('names, labels and numbers are read, comments and nonsense passed over', () => {
+test('names, labels and numbers are read, comments and nonsense are skipped', () => {
   const page = `# HELP vllm:num_requests_running Number of requests.
 # TYPE vllm:num_requests_running gauge
 vllm:num_requests_running{engine="0",model_name="a \\"quoted\\", {braced}\\\\"} 3.0

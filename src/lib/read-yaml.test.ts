@@ -11,7 +11,7 @@ test.each([
   expect(() => readYaml(text)).toThrow(/levels deep/)
 })
 
-test('aliases that stand for more than they should are refused', () => {
+test('aliases that expand to too much are refused', () => {
   const rows = Array.from({ length: 30 }, (_, i) => `a${i + 1}: &a${i + 1} [${`*a${i},`.repeat(9)}]`)
   expect(() => readYaml(`a0: &a0 x\n${rows.join('\n')}`)).toThrow(ReferenceError)
 })
@@ -21,13 +21,13 @@ test('ordinary documents are read, also those that use a value twice', () => {
   expect(isTooDeep({ a: [{ b: [1] }] })).toBe(false)
 })
 
-test('nothing of a text is printed, however odd it is', () => {
+test('no part of a text is printed, however odd it is', () => {
   const warn = vi.spyOn(process, 'emitWarning')
   expect(readYaml('%odd \u001b[2J\n---\na: !mine 1\n')).toEqual({ a: '1' })
   expect(warn).not.toHaveBeenCalled()
 })
 
-test('a merge of what is no map is a mistake in the text', () => {
+test('a merge of a non-map is an error in the text', () => {
   expect(() => readYaml('a: &a |\n<<: *a', { merge: true })).toThrow(SyntaxError)
 })
 

@@ -12,7 +12,7 @@ test.each(odd)('the text %j stays a text in YAML 1.1 and in YAML 1.2', (text) =>
     expect(parse(yaml, { version })).toEqual({ key: text, list: [text], [text]: 1 })
 })
 
-test('a small number has the point that PyYAML asks for', () => {
+test('a small number has the decimal point that PyYAML requires', () => {
   expect(renderYaml({ rate: 1e-7, large: 1e21, usual: 4e-5 })).toBe('rate: 1.0e-7\nlarge: 1.0e+21\nusual: 0.00004\n')
 })
 

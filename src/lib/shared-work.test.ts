@@ -16,7 +16,7 @@ function makeWork() {
 
 const never = () => new AbortController().signal
 
-test('many callers share one run, and the next one starts anew', async () => {
+test('many callers share one run, and a later caller starts a new one', async () => {
   const { work, started, finish } = makeWork()
   const shared = new SharedWork<string>()
   const callers = Array.from({ length: 8 }, () => shared.run('k', never(), work))
@@ -51,7 +51,7 @@ test('the last caller to leave aborts the work and waits for it', async () => {
   expect(started[0]!.aborted).toBe(true)
 })
 
-test('whoever comes while work is thrown away gets work of its own', async () => {
+test('a caller that arrives while work is discarded gets a new run', async () => {
   const { work, started, finish } = makeWork()
   const shared = new SharedWork<string>()
   const controller = new AbortController()

@@ -18,6 +18,6 @@ test('what was quoted comes back as it was', () => {
   )
 })
 
-test('a quote that is left open is no command line', () => {
+test('a text with an open quote is not a command line', () => {
   expect(splitShellWords(`a "b`)).toBeNull()
 })

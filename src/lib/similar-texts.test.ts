@@ -12,7 +12,7 @@ const textOf = (key: string, words: number) => {
 }
 const signed = (words: readonly string[]) => signatureOf(wordHashes(words.join(' ')))!
 
-test('near copies are found among thousands, and strangers are not', () => {
+test('near copies are found among thousands, and unrelated texts are not', () => {
   const texts = new SimilarTexts(5000)
   for (let i = 0; i < 5000; i++) texts.add(signed(textOf(`text ${i}`, 120)))
   let found = 0

@@ -45,7 +45,7 @@ test('text gets smaller', () => {
   expect(snappyCompress(new Uint8Array(input.buffer.slice(0), 0, 10)).length).toBeGreaterThan(10)
 })
 
-test('of damaged data both readers make the same, or ours refuses them', () => {
+test('both readers decode damaged data the same way, or ours refuses it', () => {
   fc.assert(
     fc.property(pieces, fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 4 }), (parts, changes) => {
       const input = Buffer.concat(parts)

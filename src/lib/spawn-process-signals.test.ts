@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { signalGroup, signalProcess } from './spawn-process.ts'
 
-test('a process is signalled while it is there', async () => {
+test('a process is signalled while it exists', async () => {
   const child = spawn('sleep', ['60'])
   expect(signalProcess(child.pid!, 0)).toBe(true)
   expect(signalProcess(child.pid!, 'SIGKILL')).toBe(true)
@@ -20,7 +20,7 @@ test('a group is signalled with all its processes', async () => {
 })
 
 // Signal 0 only checks, and the kernel would accept all but the last two.
-test.each([0, 1, -1, 1.5, Number.NaN])('%d is no process', (pid) => {
+test.each([0, 1, -1, 1.5, Number.NaN])('%d is not a process', (pid) => {
   expect(signalProcess(pid, 0)).toBe(false)
   expect(signalGroup(pid, 0)).toBe(false)
 })

@@ -20,7 +20,7 @@ test('throws what is wrong with a program that cannot be started', async () => {
   await expect(execProcess('/does/not/exist', [])).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('tells how a program that fails ended and what it printed', async () => {
+test('reports how a failing program ended and what it printed', async () => {
   const failed = execProcess('sh', ['-c', 'echo out; echo err >&2; exit 4'])
   await expect(failed).rejects.toMatchObject({ code: 4, stdout: 'out\n', stderr: 'err\n' })
 })

@@ -9,14 +9,14 @@ function read(parts: readonly (string | Uint8Array)[]): string[] {
   return events
 }
 
-test('data lines of one event are joined; names, ids, comments and retries are passed over', () => {
+test('data lines of one event are joined; names, ids, comments and retries are skipped', () => {
   expect(read([': hi\nevent: x\nid: 1\nretry: 5\ndata: a\ndata:b\ndata\n\n', 'data:  two spaces\n\n\n\n'])).toEqual([
     'a\nb',
     ' two spaces',
   ])
 })
 
-test('an event that was not ended is not given', () => {
+test('an unfinished event is not reported', () => {
   expect(read(['data: a\n\ndata: b\n'])).toEqual(['a'])
 })
 
@@ -45,7 +45,7 @@ test('events come out the same however the bytes are cut and whatever ends their
   )
 })
 
-test('bytes that are no UTF-8 are replaced', () => {
+test('bytes that are not UTF-8 are replaced', () => {
   expect(read([Buffer.from([...Buffer.from('data: a'), 0xff, ...Buffer.from('b\n\n')])])).toEqual(['a\ufffdb'])
 })
 

@@ -12,7 +12,7 @@ test.each(['{{no}}', '{{a.length}}', '{{constructor}}', '{{list.9}}'])('%s is mi
   expect(() => renderTemplate(template, { a: 'x', list: [] })).toThrow(MissingField)
 })
 
-test('what is filled in is not looked at again', () => {
+test('filled-in text is not expanded again', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1 }), (text) => {
       expect(renderTemplate('<{{a}}>', { a: text, b: 1 })).toBe(`<${text}>`)

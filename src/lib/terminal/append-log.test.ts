@@ -7,7 +7,7 @@ import { AppendLog } from './append-log.ts'
 const limits = { bytes: 10, notice: '<cut>' }
 const newPath = () => join(mkdtempSync(join(tmpdir(), 'ot-log-')), 'log')
 
-test('a log that is full says so once and takes no more', async () => {
+test('a full log says so once and accepts no more', async () => {
   const path = newPath()
   const log = new AppendLog(path, limits)
   for (const text of ['12345', '67890', 'a', 'b']) log.append(text)
@@ -15,7 +15,7 @@ test('a log that is full says so once and takes no more', async () => {
   expect(readFileSync(path, 'utf8')).toBe('1234567890<cut>')
 })
 
-test('what comes while the log is being closed does not open the file again', async () => {
+test('text that arrives while the log is being closed does not reopen the file', async () => {
   const path = newPath()
   const log = new AppendLog(path, limits)
   log.append('in time')
@@ -27,7 +27,7 @@ test('what comes while the log is being closed does not open the file again', as
   expect(readFileSync(path, 'utf8')).toBe('in time')
 })
 
-test('a disk that does not take it is remembered', async () => {
+test('a write error is remembered', async () => {
   const log = new AppendLog(join(newPath(), 'no', 'directory'), limits)
   log.append('lost')
   await log.close()

@@ -47,7 +47,7 @@ test('a recording stops at its size and says so', async () => {
   expect(read(path).at(-1)[2]).toContain('size limit')
 })
 
-test('a disk that cannot be written to is a problem that is told, not an error', async () => {
+test('a disk that cannot be written to is a reported problem, not an error', async () => {
   const cast = new Cast(join(dir, 'no', 'such', 'directory', 'x.cast'), { cols: 80, rows: 24 })
   cast.output('lost')
   await cast.close()

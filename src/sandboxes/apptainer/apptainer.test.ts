@@ -38,7 +38,7 @@ describe('command lines', () => {
     expect(args).toContain('--overlay /state/overlay:ro --overlay /state/scratch --bind')
   })
 
-  test('a root of this machine is held back, and a public network is the host’s', () => {
+  test('root of this machine is restricted, and a public network is the host’s', () => {
     const args = startArgs({ ...request, network: 'host', privileges: { ...request.privileges, isRoot: true } })
     expect(args).toEqual(
       expect.arrayContaining(['--no-privs', '--add-caps', '--security', 'seccomp:/state/seccomp.json']),
@@ -46,7 +46,7 @@ describe('command lines', () => {
     expect(args.join(' ')).not.toMatch(/SYS_ADMIN|SYS_PTRACE|NET_RAW|--fakeroot|--net/)
   })
 
-  test('limits become flags where they are asked for', () => {
+  test('requested limits become flags', () => {
     const args = startArgs({ ...request, limits: { cpus: 2, memoryMb: 512, pids: 100 } }).join(' ')
     expect(args).toContain('--cpus 2 --memory 512M --pids-limit 100')
   })
@@ -96,7 +96,7 @@ describe('images', () => {
   )
 })
 
-describe('the provider, on a stand-in that writes down how it is called', () => {
+describe('the provider, on a stand-in that records its calls', () => {
   let root: string
   let program: string
   beforeEach(async () => {
@@ -119,7 +119,7 @@ describe('the provider, on a stand-in that writes down how it is called', () => 
   const owner = { job: 'j', trial: 't' }
   const environment = () => plainEnvironment(join(root, 'environment'), { dockerImage: 'me/image:1' })
 
-  test('an image of a registry is fetched once, however many want it, and is known then', async () => {
+  test('a registry image is fetched once, however many want it, and is known afterwards', async () => {
     const provider = make()
     expect(await provider.isPrepared?.(environment())).toBe(false)
     await Promise.all([provider.prepare?.(environment()), provider.prepare?.(environment())])
@@ -131,7 +131,7 @@ describe('the provider, on a stand-in that writes down how it is called', () => 
     expect(await readdir(join(root, 'state/apptainer/images'))).toEqual([expect.stringMatching(/^me_image_1-.*\.sif$/)])
   })
 
-  test('a sandbox starts from the image, freezes into another instance over the same files, and is gone when given back', async () => {
+  test('a sandbox starts from the image, freezes into another instance over the same files, and is gone when released', async () => {
     const provider = make()
     const lease = await provider.lease({ owner, environment: environment() })
     await symlink('/etc', join(root, 'state/apptainer/sandboxes', lease.id, 'overlay/upper/tests'))
@@ -149,7 +149,7 @@ describe('the provider, on a stand-in that writes down how it is called', () => 
     expect(await lease.alive()).toBe(false)
   })
 
-  test('nothing is left when it is given back while it freezes', async () => {
+  test('nothing is left when it is released while it freezes', async () => {
     const lease = await make().lease({ owner, environment: environment() })
     const before = (await calls()).length
     const freezing = lease.freeze().catch(() => {})
@@ -176,7 +176,7 @@ describe('the provider, on a stand-in that writes down how it is called', () => 
     expect(env).toContain(`APPTAINER_CONFIGDIR=${root}/state/apptainer/config`)
   })
 
-  test('what a dead owner left is stopped and removed; a live owner’s stays', async () => {
+  test('a dead owner’s leftovers are stopped and removed; a live owner’s things stay', async () => {
     const provider = make()
     await using lease = await provider.lease({ owner, environment: environment() })
     const dead = join(root, 'state/apptainer/sandboxes/0123456789ab-999999999-1')
@@ -227,7 +227,7 @@ describe('the provider, on a stand-in that writes down how it is called', () => 
     await expect(make('/not/there.sif').lease({ owner, environment: bare })).rejects.toThrow('/not/there.sif')
   })
 
-  test('a machine without the program is told what to install', async () => {
+  test('a machine without the program gets advice on what to install', async () => {
     const provider = apptainer.make({ program: 'no-such-apptainer', pids: 1 }, { env: {}, stateDir: root })
     await expect(provider.preflight()).rejects.toMatchObject({ name: 'UserError' })
   })

@@ -24,7 +24,7 @@ function slowAccount() {
   return { cloud, building, until }
 }
 
-test('a build that is given up while it waits for its turn holds up no other', async () => {
+test('a build that is aborted while it waits for its turn blocks no other', async () => {
   const { cloud, building, until } = slowAccount()
   const provider = makeCloudProvider({
     ...{ name: 'slow', can: { gpu: false, networkPerPhase: false }, extendEverySec: 60, maxBuilds: 1 },

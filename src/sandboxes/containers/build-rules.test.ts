@@ -27,7 +27,7 @@ test('an ordinary Dockerfile passes on every engine', async () => {
   for (const server of [docker, oldPodman, newPodman]) await check(text, server)
 })
 
-test('a very long source takes no longer than others', async () => {
+test('a very long source takes no longer than other sources', async () => {
   for (const part of ['a', '@']) await check(`FROM debian\nADD ${part.repeat(300_000)} /x`)
 })
 
@@ -143,7 +143,7 @@ describe('mounts and rights that reach the host', () => {
     await expect(check(text, docker)).rejects.toThrow('docker 28.0.0 cannot contain it')
   })
 
-  test('what stands in a heredoc is an instruction for a builder that does not know heredocs', async () => {
+  test('the content of a heredoc is instructions to a builder that does not know heredocs', async () => {
     const text = 'RUN <<CMD\nADD http://127.0.0.1/x /x\nCMD'
     await check(text, newPodman)
     await expect(check(text)).rejects.toThrow('heredocs are not read by podman 4.3.1')

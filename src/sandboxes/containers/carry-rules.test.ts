@@ -89,7 +89,7 @@ test('reads settings that may name programs, and trusts no link in their place',
   expect((await carry(log, left)).found).toEqual(['added /b/.git/config', 'added /c/.git/config'])
 })
 
-test('leaves mounts alone, and what stands where a mount must be reached', async () => {
+test('leaves mounts alone, and anything on the way to one', async () => {
   const log = await logOf('+/tests +/logs +/data/x -/data -/data/vol')
   const { carried, removed } = await carry(log, '/tests /logs /data/x', {
     mounts: ['/tests', '/logs/verifier', '/data/vol'],
@@ -107,7 +107,7 @@ test('knows files of the system that came with the task', async () => {
   expect(found).toEqual(['added /etc/profile.d/mine.sh'])
 })
 
-test('carries everything over where nothing is to be put back', async () => {
+test('carries everything over when nothing is to be restored', async () => {
   const log = await logOf('~/usr/bin/env -/usr/bin/wc')
   expect(await carry(log, '/usr/bin/env', { restore: false })).toMatchObject({
     carried: ['/usr/bin/env'],

@@ -15,7 +15,7 @@ function cut(data: Buffer, sizes: readonly number[]): Buffer[] {
 
 const sizes = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1 })
 
-test('frames give back both streams, however they are cut', () => {
+test('frames yield both streams, however they are cut', () => {
   const frame = fc.tuple(fc.constantFrom(1, 2), fc.uint8Array({ maxLength: 40 }))
   fc.assert(
     fc.property(fc.array(frame), sizes, (frames, sizes) => {

@@ -16,7 +16,7 @@ test('a process that is gone owns nothing any more', () => {
   expect(parsed && isAbandoned(parsed)).toBe(true)
 })
 
-test('what belongs to another machine is left alone until its time is over', () => {
+test('things of another machine are left alone until their time is over', () => {
   const labels = {
     ...renderLabels(id, owner, { stateDir, lifetimeSec: 60 }),
     'ot-agent.host': 'elsewhere',

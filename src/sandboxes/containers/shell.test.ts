@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import type { ContainerEngine } from './container-engine.ts'
 import { Shell } from './shell.ts'
 
-test('a shell of the agent’s own that only prints is given up before it fills our memory', async () => {
+test('a shell of the agent’s that only prints is abandoned before it fills our memory', async () => {
   const stream = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() })
   const engine = {
     ask: async () => ({ status: 201, body: { Id: 'one' } }),

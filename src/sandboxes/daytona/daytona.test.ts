@@ -42,7 +42,7 @@ describe('daytona, against a stand-in for its service', needs('bwrap'), () => {
     while (server.sandboxes.size > 0) await new Promise((resolve) => setTimeout(resolve, 10))
   }
 
-  test('a key that is missing or wrong is said in two lines, without the key', async () => {
+  test('a missing or wrong key is reported in two lines, without the key', async () => {
     const missing = provider({}, { DAYTONA_API_URL: server.url })
     await expect(missing.preflight()).rejects.toMatchObject({ name: 'UserError', message: /DAYTONA_API_KEY/ })
     const wrong = provider({}, { ...server.env, DAYTONA_API_KEY: 'dtn_wrong-key' }).preflight()
@@ -75,7 +75,7 @@ describe('daytona, against a stand-in for its service', needs('bwrap'), () => {
     })
   })
 
-  test('the provider itself ends what nobody uses any more', async () => {
+  test('the provider itself ends unused sandboxes', async () => {
     const box = await lease(provider())
     await server.passMinutes(14)
     expect(await box.alive()).toBe(true)
@@ -163,7 +163,7 @@ describe('daytona, against a stand-in for its service', needs('bwrap'), () => {
     expect(server.created - before).toBe(1)
   })
 
-  test('a command whose connection breaks runs once, and its result is still had', async () => {
+  test('a command whose connection breaks runs once, and its result is still received', async () => {
     await using box = await lease(provider())
     server.faults.add({ when: /execute$/, times: 1, what: 'drop', late: true })
     server.faults.add({ when: /execute$/, times: 1, what: 'drop' })
@@ -171,7 +171,7 @@ describe('daytona, against a stand-in for its service', needs('bwrap'), () => {
     expect(result).toMatchObject({ exitCode: 4, stdout: 'once\n', stderr: 'err\n' })
   })
 
-  test('a terminal whose connection breaks is taken up again', async () => {
+  test('a terminal whose connection breaks is reconnected', async () => {
     await using box = await lease(provider())
     const terminal = await box.openTerminal()
     let text = ''
@@ -203,7 +203,7 @@ describe('daytona, against a stand-in for its service', needs('bwrap'), () => {
     await box[Symbol.asyncDispose]()
   })
 
-  test('who goes away while a sandbox starts leaves none', async () => {
+  test('an abort while a sandbox starts leaves none behind', async () => {
     server.startMs = 700
     const controller = new AbortController()
     const starting = lease(provider(), environment(), controller.signal)
@@ -213,7 +213,7 @@ describe('daytona, against a stand-in for its service', needs('bwrap'), () => {
     await gone()
   })
 
-  test('a sandbox that takes too long to start is given back', async () => {
+  test('a sandbox that takes too long to start is released', async () => {
     server.startMs = 1500
     await expect(lease(provider({ startSec: 0.3 }))).rejects.toMatchObject({
       code: 'SandboxStartError',
@@ -228,7 +228,7 @@ describe('daytona, against a stand-in for its service', needs('bwrap'), () => {
     expect(await box.alive()).toBe(true)
   })
 
-  test('killing from inside instead of a restart is said to be less', async () => {
+  test('killing from inside instead of a restart is reported as weaker', async () => {
     await using box = await lease(provider({ freeze: 'kill' }))
     await box.exec(['sh', '-c', 'nohup setsid sleep 654 >/dev/null 2>&1 & echo x > /tests; mkdir -p /logs/verifier'])
     expect(await box.freeze()).toMatchObject({ isolation: 'shared' })
@@ -237,7 +237,7 @@ describe('daytona, against a stand-in for its service', needs('bwrap'), () => {
     expect((await box.exec(['test', '-e', '/tests'])).exitCode).toBe(1)
   })
 
-  test('an image with a program of its own is never said to be fresh', async () => {
+  test('an image with its own program is never reported as fresh', async () => {
     const of = environment({}, 'FROM debian:12\nENTRYPOINT ["/start.sh"]\n')
     await using box = await lease(provider(), of)
     expect(await box.freeze()).toMatchObject({ isolation: 'shared' })

@@ -102,7 +102,7 @@ RUN echo "$GREETING" > made && id -un > who
     expect((await box.exec(['echo', 'up'])).stdout).toBe('up\n')
   })
 
-  test('tells a full account as a failure that may pass, and does not wait for it', async () => {
+  test('reports a full account as a temporary failure, and does not wait for it', async () => {
     const message = 'you have reached the maximum number of concurrent E2B sandboxes (20)'
     standIn.faults.add({ when: /POST \/v2\/sandboxes$/, times: 9, what: { answer: 429, message } })
     const before = standIn.faults.seen.length
@@ -110,14 +110,14 @@ RUN echo "$GREETING" > made && id -un > who
     expect(standIn.faults.seen.slice(before).filter((at) => at === 'POST /v2/sandboxes')).toHaveLength(1)
   })
 
-  test('leaves nothing behind a start whose answer was lost', async () => {
+  test('leaves nothing behind when the answer to a start is lost', async () => {
     const before = standIn.control.sandboxes.size
     standIn.faults.add({ when: /POST \/v2\/sandboxes$/, times: 1, what: 'drop', late: true })
     await expect(lease()).rejects.toMatchObject({ code: 'SandboxLostError', retryable: true })
     expect(standIn.control.sandboxes.size).toBe(before)
   })
 
-  test('leaves nothing behind a start that was given up while it was under way', async () => {
+  test('leaves nothing behind when a start is aborted midway', async () => {
     const before = standIn.control.sandboxes.size
     standIn.faults.add({ when: /POST \/v2\/sandboxes$/, times: 1, what: { delayMs: 300 } })
     const controller = new AbortController()
@@ -128,7 +128,7 @@ RUN echo "$GREETING" > made && id -un > who
     expect(standIn.control.sandboxes.size).toBe(before)
   })
 
-  test('takes up a command again whose connection was lost', async () => {
+  test('reconnects to a command whose connection was lost', async () => {
     await using box = await lease()
     standIn.faults.add({ when: /Process\/Start$/, times: 1, what: 'drop', late: true })
     const result = await box.exec(['sh', '-c', 'echo once >> /tmp/count; sleep 1; echo out; exit 5'])

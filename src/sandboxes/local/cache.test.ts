@@ -5,7 +5,7 @@ import { makeTempDir } from '../../../test/make-task.ts'
 import { readNotes } from '../../lib/process-notes.ts'
 import { Cache } from './cache.ts'
 
-test('many caches of a process write down what they use in one file', async () => {
+test('many caches of a process record what they use in one file', async () => {
   const home = await makeTempDir()
   const place = {
     home,

@@ -23,7 +23,7 @@ describe('root’s sandboxes', needs('root', 'bwrap', 'unshare'), () => {
   const environment = plainEnvironment(dir)
   const context = { env: {}, stateDir: dir }
 
-  test('users inside have the host’s ids where that is asked for, as on machines without id-mapped mounts', async () => {
+  test('users inside have the host’s ids on request, as on machines without id-mapped mounts', async () => {
     const provider = await local.make({ pids: 64, verify: 'fresh', ids: 'host' }, context)
     await using box = await provider.lease({ owner: { job: 'ids', trial: 'one' }, environment })
     expect((await box.exec(['cat', '/proc/self/uid_map'])).stdout.trim()).toMatch(/^0 +0 /)

@@ -19,7 +19,7 @@ describe('control groups without a sandbox', needs('bwrap'), () => {
     expect(workshop.groups.list()).toContain(id)
   })
 
-  test('go when their owner is dead', async (context) => {
+  test('are removed when their owner is dead', async (context) => {
     const workshop = await openWorkshop(context)
     const id = group(workshop, await idOfDeadOwner())
     expect(await reap(workshop)).toMatchObject([{ id }])

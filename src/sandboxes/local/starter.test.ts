@@ -60,7 +60,7 @@ describe('the starter', needs('root', 'unshare'), () => {
     expect(code).toBe(0)
   })
 
-  test('tells of programs that are killed, and of programs that are not there', async () => {
+  test('reports programs that are killed, and programs that do not exist', async () => {
     expect(await run(['sh', '-c', 'kill -9 $$'])).toMatchObject({ code: null, signal: 'SIGKILL' })
     expect(await run(['no-such-program'])).toMatchObject({ code: 127, err: expect.stringContaining('no-such-program') })
     await expect(run(['echo', 'a\0b'])).rejects.toThrow('NUL')
@@ -218,7 +218,7 @@ describe('the starter', needs('root', 'unshare'), () => {
     rmSync(dir, { recursive: true })
   })
 
-  test('waits for nothing that a child of an ended program might say', async () => {
+  test('does not wait for output from children of an ended program', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'ot-starter-'))
     const pipe = join(dir, 'pipe')
     spawnSync('mkfifo', [pipe])

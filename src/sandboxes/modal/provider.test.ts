@@ -80,7 +80,7 @@ describe('modal', needs('bwrap'), () => {
     await expect(lease()).rejects.toMatchObject({ boundary: 'sandbox', code: 'SandboxQuotaError', retryable: true })
   })
 
-  test('leaves nothing when it is given back while its files move to another sandbox', async () => {
+  test('leaves nothing when it is released while its files move to another sandbox', async () => {
     const box = await lease()
     standIn.faults.add({ when: /^SandboxCreateV2$/, times: 1, what: { delayMs: 500 } })
     const asked = () => standIn.faults.seen.filter((name) => name === 'SandboxCreateV2').length

@@ -49,6 +49,6 @@ test('a name that leads inside needs its address on the list too', async () => {
   expect(await find(['six.org'], 'six.org')).toBe('2606:4700::1')
 })
 
-test('a name nobody knows leads nowhere', async () => {
+test('an unknown name leads nowhere', async () => {
   expect(await find(['nowhere.org'], 'nowhere.org')).toBeUndefined()
 })

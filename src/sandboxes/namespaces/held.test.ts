@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { held } from './run-to-end.ts'
 
-test('what a child wrote is there for a reader who comes after its end', async () => {
+test('a child’s output is there for a reader that comes after its end', async () => {
   const child = spawn('printf', ['hello'], { stdio: ['ignore', 'pipe', 'ignore'] })
   const output = held(child.stdout)
   await once(child, 'close')

@@ -88,7 +88,7 @@ test('what is not a proxy request gets an answer, and a host that is silent one 
   expect((await ask(gatePort, 'http://shop.test:1/')).status).toBe(403)
 })
 
-test('a closed gate ends what went through it', async () => {
+test('closing a gate ends the connections through it', async () => {
   const { port, gatePort, gate } = await open(['shop.test', '127.0.0.1'])
   const socket = connect(gatePort, '127.0.0.1')
   socket.write(`CONNECT shop.test:${port} HTTP/1.1\r\n\r\n`)
