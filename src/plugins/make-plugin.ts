@@ -77,8 +77,8 @@ function optionsHint({ name, options }: Plugin<unknown>, issue: z.core.$ZodIssue
 type Issue = z.core.$ZodIssue
 
 /**
- * The most telling one of several faults: a misspelt name also leaves the right one missing, but the name that came
- * says more.
+ * The most telling one of several faults: a misspelt name makes one name unknown and another one missing, and the
+ * unknown one says more.
  */
 export function tellingIssue(issues: readonly Issue[]): Issue | undefined {
   const all = issues.flatMap(ofClosestForm)

@@ -115,8 +115,8 @@ export class Commands {
   }
 
   /**
-   * Makes sure the container runs; one that has ended is started again. A shell that answers is proof enough, and the
-   * fastest check.
+   * Makes sure that the container runs, and starts it again if it has ended; false if that fails. A shell that answers
+   * is proof enough, and the fastest check.
    */
   async alive(): Promise<boolean> {
     const shell = this.closed ? undefined : this.idle.get('0')?.pop()

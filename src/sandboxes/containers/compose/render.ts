@@ -95,7 +95,7 @@ function renderService(name: string, service: ComposeService, options: RenderOpt
   }
 }
 
-/** Keeps the capabilities that the file adds by name. */
+/** The capabilities to drop: not those that the file adds by name. */
 function dropped({ cap_add: added }: ComposeService['rest']): string[] {
   return droppedCapabilities.filter((name) => !listOf(added).includes(name))
 }

@@ -40,7 +40,7 @@ export function layerKey(parts: readonly unknown[]): string {
 }
 
 const shared = new SharedWork<void>()
-/** Names the layers that this process was asked to rebuild. */
+/** Part of the names of layers that this process was asked to rebuild. */
 const generation = randomBytes(4).toString('hex')
 
 /**
