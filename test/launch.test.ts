@@ -134,8 +134,8 @@ test('planning asks for an account where one is needed, and refuses what a clust
     const place = { cluster, stamp: '1', cwd: '/work', program: ['ot-agent'], secretsFile: null }
     return makeLaunch(new Settings(settingSpecs, layers), place)
   }
-  await expect(make({ ...datagen })).rejects.toThrow('vista: expected the account to charge, got none')
-  expect((await make({ ...datagen, dry_run: true })).notes.join()).toContain('expected the account to charge')
+  await expect(make({ ...datagen })).rejects.toThrow('vista: expected an account to charge, got none')
+  expect((await make({ ...datagen, dry_run: true })).notes.join()).toContain('expected an account to charge')
   const named = { account: 'my-project' }
   await expect(
     make({
@@ -145,14 +145,14 @@ test('planning asks for an account where one is needed, and refuses what a clust
       global_batch_size: '553',
       per_device_train_batch_size: '1',
     }),
-  ).rejects.toThrow('job train asks for 553 nodes, and vista has 552')
+  ).rejects.toThrow('job train asks for 553 nodes, but vista has 552')
   await expect(make({ ...named, job_type: 'eval', eval_benchmark: 'org/benchmark' })).rejects.toThrow(
     'expected a model to evaluate, got none',
   )
   const asked = JSON.stringify({ model_info: { max_input_tokens: 9000 } })
   const set = ['vllm_server.max_model_len=8192']
   await expect(make({ ...named, ...datagen, set, trace_agent_kwargs: asked })).rejects.toThrow(
-    '--trace-agent-kwargs: model_info.max_input_tokens asks for 9000 tokens, and the server takes 8192',
+    '--trace-agent-kwargs: model_info.max_input_tokens asks for 9000 tokens, but the server takes 8192',
   )
   const extra = { set, eval_extra_args: `--ak 'model_info=${asked.slice(14, -1)}'` }
   await expect(make({ ...named, ...trainingCases.eval, ...extra })).rejects.toThrow('--eval-extra-args: model_info')
@@ -187,7 +187,7 @@ test('a run that is recorded offline is sent in a job with internet, or the laun
   )
   const without = await planned('clusters/leonardo.yaml', values)
   expect(without.launch.jobs.map(({ name }) => name)).not.toContain('sync')
-  expect(without.text).toMatch(/when training has ended, run wandb sync \/exp\/launches\/\S+\/wandb\/offline-run-\*/)
+  expect(without.text).toMatch(/after training, run wandb sync \/exp\/launches\/\S+\/wandb\/offline-run-\*/)
   vi.stubEnv('WANDB_API_KEY', 'not-a-key-of-anyone')
   const rl = await planned(file, trainingCases.rl ?? {})
   vi.stubEnv('WANDB_API_KEY', undefined)
@@ -359,7 +359,7 @@ test('more trials than many clusters allow files for, or more parts than Slurm t
   expect((await planned('clusters/vista.yaml', { ...many, trace_n_attempts: 1 })).text).not.toContain('million files')
   expect((await planned('clusters/vista.yaml', many)).text).not.toContain('MaxArraySize')
   const parts = await planned('clusters/vista.yaml', { ...many, chunk_size: 10 })
-  expect(parts.text).toContain('traces: an array of 5000 tasks; Slurm takes 1000 unless its MaxArraySize says more')
+  expect(parts.text).toContain('traces: an array of 5000 tasks; Slurm takes 1000 unless its MaxArraySize is larger')
   const { text } = await planned('clusters/vista.yaml', { ...many, trace_store: 'packed' })
   expect(text).not.toContain('million files')
   expect(text).toContain('--trace-store packed')
@@ -420,7 +420,7 @@ describe('a judge', () => {
     const steps = mkdtempSync(join(tmpdir(), 'launch-'))
     mkdirSync(join(steps, 'long', 'steps', 'first', 'tests'), { recursive: true })
     writeFileSync(join(steps, 'long', 'steps', 'first', 'tests', 'judge.json'), '{}')
-    const missing = /judged by a model, and none was given/
+    const missing = /judged by a model, but no model was set/
     for (const values of [
       both,
       over,
@@ -457,7 +457,7 @@ describe('a judge', () => {
 
   test('without a model is nobody', async () => {
     const { judge_model: _, ...rest } = named
-    await expect(plan({ ...datagen, ...rest })).rejects.toThrow('no model that it is for')
+    await expect(plan({ ...datagen, ...rest })).rejects.toThrow('--judge-model with it')
   })
 })
 
@@ -569,7 +569,7 @@ describe('tokens', () => {
     mkdirSync(first.at)
     const next = await plan({ job_name: 'another', learning_rate: '1e-6', num_nodes: 8 }, '2')
     expect(next).toMatchObject({ jobs: ['train'], at: first.at })
-    expect(next.text).toContain(`the tokens of an earlier launch are used: ${first.at}`)
+    expect(next.text).toContain(`using the tokens of an earlier launch: ${first.at}`)
   })
 
   test('are made again for other rows, another model, template or length', async () => {
@@ -665,7 +665,7 @@ test('an upload of a trained policy asks where to, and no author is named by def
   const { hf_repo_name: _, ...rl } = { ...trainingCases.rl } as Record<string, unknown>
   await expect(planned('clusters/vista.yaml', rl)).rejects.toMatchObject({
     message: '--enable-hf-upload: expected where to upload the model to, got nothing',
-    hint: 'name the repository with --hf-repo-name org/name, or its owner with --job-creator',
+    hint: 'pass the repository with --hf-repo-name org/name, or its owner with --job-creator',
   })
   const mine = await planned('clusters/vista.yaml', { ...rl, job_creator: 'me' })
   expect(mine.text).toContain('hub upload')
@@ -817,7 +817,7 @@ test('a misspelt flag, setting, cluster or engine is refused with the name that 
   ]
   expect(await refuse([...base, '--trace-agent-nam', 'x'])).toContain('--trace-agent-name')
   expect(await refuse([...base, '--cluster', 'vsta'])).toContain('did you mean vista?')
-  expect(await refuse([...base, '--cluster', 'vista', '--datagen-engine', 'vlm'])).toMatch(/no engine is called "vlm"/)
+  expect(await refuse([...base, '--cluster', 'vista', '--datagen-engine', 'vlm'])).toMatch(/unknown engine "vlm"/)
   expect(await refuse([...base, '--cluster', 'vista', '--max-restarts', 'many'])).toMatch(
     /--max-restarts .*whole number.*many/,
   )
@@ -849,7 +849,7 @@ test('training without a model is refused before anything is submitted', async (
   const values = { job_type: 'sft', train_config_path: 'smoke-cpu', dataset: 'org/dataset' }
   await expect(planned('clusters/local.yaml', values)).rejects.toMatchObject({
     name: 'UserError',
-    message: expect.stringContaining('smoke-cpu.yaml names no model to train'),
+    message: expect.stringContaining('smoke-cpu.yaml: expected a model to train'),
     hint: expect.stringContaining('--base-model'),
   })
   const { launch } = await planned('clusters/local.yaml', { ...values, base_model: 'org/small' })
@@ -936,7 +936,9 @@ describe('secrets', () => {
       expect(text.match(/\n\. \S+ > /g)?.every((each) => each.includes(file))).toBe(true)
       expect(text).not.toContain('sk-planted')
       const leaks = [...line, '--datagen-extra-args', `--token sk-planted-for-${name}`]
-      await expect(printed(leaks)).rejects.toThrow('the value of OPENAI_API_KEY would be written into it')
+      await expect(printed(leaks)).rejects.toThrow(
+        'expected no secrets, but it would contain the value of OPENAI_API_KEY',
+      )
     }
   })
 })

@@ -40,7 +40,7 @@ test.each(sft?.rows ?? [])('$first is planned, and its training file says so', a
   expect(codeOf(third).length).toBeGreaterThan(0)
   for (const promised of codeOf(third)) expect(text).toContain(promised)
   expect(text).toContain('train (8 nodes, 1 GPU each')
-  expect(text).not.toMatch(/changes nothing/)
+  expect(text).not.toMatch(/has no effect/)
 })
 
 test.each(rl?.rows ?? [])('reinforcement on $first is planned', async ({ third }) => {

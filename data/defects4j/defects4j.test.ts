@@ -152,7 +152,7 @@ test('a test without a place is cut out of the class above that has it', () => {
   const { files, instruction } = madeOf({ 'ATest.java': own, 'Above.java': above }, 'x.E: Expected exception: a.X')
   expect(files['environment/repo/test/a/ATest.java']?.data).toBe(own)
   expect(String(files['environment/repo/test/a/Above.java']?.data)).toMatch(/^(?![\s\S]*What B does)[\s\S]*testC/)
-  expect(instruction).not.toContain('which is not there')
+  expect(instruction).not.toContain('which does not exist')
 })
 
 test('the report says which class of tests is hidden as a whole', () => {
@@ -166,7 +166,7 @@ test('the report says which class of tests is hidden as a whole', () => {
   const subject = { files, broken: new Map(), suite, triggering: ['a.ATest'], jars: {} }
   const draft = draftOf(bug, subject, measured, symptomsOf(bug, subject, measured, 60) as Symptom[])
   expect(draft.files).not.toHaveProperty('environment/repo/test/a/ATest.java')
-  expect(draft.instruction).toContain('below `/app/test`, except for `test/a/ATest.java`, which is not there.')
+  expect(draft.instruction).toContain('below `/app/test`, except for `test/a/ATest.java`, which does not exist.')
 })
 
 test('a file that is not in UTF-8 keeps its bytes', () => {

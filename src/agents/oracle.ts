@@ -53,5 +53,5 @@ async function findSolution(at: AgentAt): Promise<{ dir: string; executable: boo
   const path = join(dir, solveScript('linux'))
   const found = await statOrNull(path)
   if (found?.isFile()) return { dir, executable: (found.mode & 0o111) === 0o111 }
-  throw new BoundaryError('task', `task ${at.task.name} has no solution: ${path} is not there`)
+  throw new BoundaryError('task', `task ${at.task.name} has no solution: ${path} does not exist`)
 }

@@ -48,7 +48,8 @@ export function runAblation(
 ): Running<AblationEvent, AblationResult> {
   return new Running(async (emit) => {
     const study = await loadStudy(file)
-    if (study.search) throw new UserError(`${file}: it describes a search`, `ot-agent ablate search ${file} runs it`)
+    if (study.search)
+      throw new UserError(`${file}: expected an ablation, got a search`, `ot-agent ablate search ${file} runs it`)
     const dir = placeOf(study.name, out)
     if (asked.stage !== 'outcome') await refuseOverBudget(study, dir)
     const cells = await runCells(

@@ -78,7 +78,7 @@ async function emptyDir(path: string): Promise<string> {
   })
   if (names.length === 0) return dir
   throw new UserError(
-    `--keep: expected a new or empty folder, ${path} holds ${names.length} things`,
-    'name another folder',
+    `--keep: expected a new or empty folder, but ${path} contains ${names.length} entries`,
+    'choose another folder',
   )
 }

@@ -55,8 +55,8 @@ export async function cleanCache({ sandbox, dryRun, limitBytes }: CleanCacheRequ
   const provider = await makeProvider(sandbox.name, sandbox.options)
   if (!provider.prune)
     throw new UserError(
-      `-e ${provider.name}: expected a kind of sandbox that keeps files of its own on this machine`,
-      'leave -e out for local sandboxes; a container engine has its own command, for example docker image prune',
+      `-e ${provider.name}: expected a kind of sandbox that caches files on this machine`,
+      'remove -e to see local sandboxes; a container engine has its own command, for example docker image prune',
     )
   const report = await provider.prune({ dryRun, ...(limitBytes !== undefined && { limitBytes }) })
   return { report, others: await otherCaches() }

@@ -56,8 +56,5 @@ function stagesOfPipelines(): Table {
 async function loadPluginFile(path: string): Promise<Plugin<unknown>> {
   const { value, where } = await loadImported(path)
   if (isPlugin(value)) return value
-  throw new UserError(
-    `${where}: expected a plug-in, whose options can be shown`,
-    'export default definePlugin({ ... })',
-  )
+  throw new UserError(`${where}: expected a plug-in with options to show`, 'export default definePlugin({ ... })')
 }

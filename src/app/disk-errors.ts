@@ -37,19 +37,19 @@ function pathIn(error: unknown): string | undefined {
   return typeof path === 'string' && !/\/\.[^/]*(tmp|work)|\.tmp(\/|$)/.test(path) ? path : undefined
 }
 
-const permission = 'check the permissions, or choose another place'
-const room = 'make room, or choose another place; nothing was left half-written'
+const permission = 'check the permissions, or choose another path'
+const room = 'free some space, or choose another path; nothing was left half-written'
 
 const reasons: Readonly<Record<string, readonly [message: string, hint: string]>> = {
   EACCES: ['permission denied', permission],
   EPERM: ['permission denied', permission],
-  EROFS: ['the file system is read-only', 'choose another place'],
+  EROFS: ['the file system is read-only', 'choose another path'],
   ENOSPC: ['the disk is full', room],
   EDQUOT: ['the disk quota is used up', room],
   ENOENT: ['no such file or directory', 'check the path'],
-  ENOTDIR: ['a part of the path is a file', 'choose another place'],
-  EISDIR: ['expected a file, found a directory', 'name a file'],
-  EEXIST: ['something else is in the way', 'move it away, or choose another place'],
-  ENOTEMPTY: ['something else is in the way', 'move it away, or choose another place'],
+  ENOTDIR: ['part of the path is a file', 'choose another path'],
+  EISDIR: ['expected a file, found a directory', 'give a file'],
+  EEXIST: ['something else already exists there', 'move it away, or choose another path'],
+  ENOTEMPTY: ['something else already exists there', 'move it away, or choose another path'],
   ENAMETOOLONG: ['the name is too long', 'choose a shorter one'],
 }

@@ -92,12 +92,12 @@ async function readLabels(path: string) {
 function checkForm({ form, reasoning, subagents }: TraceOptions): void {
   if (form === 'exact' && subagents === 'inline')
     throw new UserError(
-      '--subagents inline: an exact conversation holds no turns of others',
+      '--subagents inline: expected --form readable, because an exact conversation contains no turns of subagents',
       'use --subagents separate, or add --form readable',
     )
   if (form === 'readable' && reasoning === 'inline')
     throw new UserError(
-      '--reasoning inline: the readable form has its own place for reasoning',
-      'leave --reasoning out',
+      '--reasoning inline: expected --form exact, because the readable form has its own place for reasoning',
+      'remove --reasoning',
     )
 }

@@ -32,7 +32,7 @@ test('a directory without launches lists none, and has none to ask about', async
   const experimentsDir = join(mkdtempSync(join(tmpdir(), 'launches-')), 'experiments')
   expect(await listLaunches({ experimentsDir })).toEqual({ launches: [], broken: [] })
   await expect(launchStatus({ experimentsDir })).rejects.toThrow('expected launches in')
-  await expect(cancelLaunch({ experimentsDir, launch: 'x' })).rejects.toThrow('begins with "x"')
+  await expect(cancelLaunch({ experimentsDir, launch: 'x' })).rejects.toThrow('starts with "x"')
 })
 
 test('a cluster without GPUs is refused by name where a training needs them', async () => {
@@ -62,7 +62,9 @@ test('--trainer small trains a student of our own on one node, and says what it 
   const [facts = ''] = Object.values(plan.launch.files)
   expect(facts).toContain('random weights')
   await expect(launch({ ...small, cluster: 'vista', numNodes: 2 })).rejects.toThrow('expected one node')
-  await expect(launch({ ...small, cluster: 'vista', jobType: 'pretokenize' })).rejects.toThrow('--job-type pretokenize')
+  await expect(launch({ ...small, cluster: 'vista', jobType: 'pretokenize' })).rejects.toThrow(
+    'expected --job-type sft, got pretokenize',
+  )
   await expect(launch({ ...small, cluster: 'vista', dryRun: false })).rejects.toThrow('nothing at /data/mine')
 })
 

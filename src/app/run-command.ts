@@ -43,7 +43,7 @@ export async function runCommand(
     }
   } catch (error) {
     if (codeOf(error) !== 'ENOENT') throw error
-    throw new UserError(`${program}: expected a program, found none`, 'name a program that is installed')
+    throw new UserError(`${program}: expected an installed program, found none`, 'install it, or correct the command')
   } finally {
     await output.close()
   }

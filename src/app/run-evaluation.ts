@@ -82,14 +82,14 @@ async function requestOf(benchmark: string | undefined, given: TasksRequest, at:
   if (benchmark === undefined && !hasTasks)
     throw new UserError(
       'expected tasks to evaluate on, got none',
-      'name a benchmark with --benchmark, or a folder with -p',
+      'pass a benchmark with --benchmark, or a folder with -p',
     )
   const retry = { ...given.retry, max: given.retry?.max ?? usualRetries }
   if (benchmark === undefined) return { ...given, retry }
   const found = await benchmarkRequest(benchmark, given, at)
   const { tasks } = await planJob(found.request, () => {}, at.signal)
   if (tasks.length !== found.benchmark.tasks)
-    at.notify(`${found.benchmark.name} has ${found.benchmark.tasks} tasks, of which ${tasks.length} are run`)
+    at.notify(`running ${tasks.length} of the ${found.benchmark.tasks} tasks of ${found.benchmark.name}`)
   return { ...found.request, retry }
 }
 
@@ -112,7 +112,7 @@ async function runRounds(request: TasksRequest, rounds: number, { signal, emit, 
   for (let round = 0; round < rounds; round++) {
     const { failed } = result.ends
     if (failed === 0 || signal.aborted || result.stoppedByBudget) break
-    notify(`${failed} of ${result.ends.trials} trials have no score; those that another try may score are run again`)
+    notify(`${failed} of ${result.ends.trials} trials have no score; rerunning those that may get one`)
     result = await follow({ ...request, ...resume, jobName: basename(result.jobDir) })
   }
   return result

@@ -21,7 +21,7 @@ export async function showCache({ limit, ...asked }: Asked, json: boolean): Prom
       ]),
     )
   process.stdout.write(`bases and layers: ${sizeText(report.bytes)} of at most ${sizeText(report.limitBytes)}\n`)
-  for (const { path, bytes } of others) process.stdout.write(`${path}: ${sizeText(bytes)}, without a limit\n`)
+  for (const { path, bytes } of others) process.stdout.write(`${path}: ${sizeText(bytes)}, no limit\n`)
 }
 
 function stateOf({ state }: CacheEntry, dryRun: boolean): string {

@@ -12,7 +12,9 @@ import { sizeText } from './size-text.ts'
 export default () =>
   new Command()
     .description(
-      'Removes what dead processes left: sandboxes, model servers, mounts and control groups, unfinished files and directories beside outputs, in caches and in the temporary directory. A running job is never touched, nor what may belong to one on another machine.',
+      'Removes what dead processes left behind: sandboxes, model servers, mounts, control groups, and unfinished files and ' +
+        'directories next to outputs, in caches and in the temporary directory.\n' +
+        'Never touches a running job, or anything that may belong to a job on another machine.',
     )
     .option('-e, --environment <sandbox>', 'kind of sandbox to clean', 'local')
     .option(
@@ -22,14 +24,14 @@ export default () =>
     )
     .option(
       '--older-than <age>',
-      'also remove what may have a live owner on another machine or in another container, when that gave no sign of life for this long, for example 2h or 3d',
+      'also remove what may have a live owner on another machine or in another container, if that owner has shown no sign of life for this long, for example 2h or 3d',
     )
     .option(
       '--cache',
-      'instead, show the bases and layers that are kept for later sandboxes, and remove those that were not used for the longest time until the rest is within the limit; nothing that a running job uses goes',
+      'instead, show the bases and layers cached for later sandboxes, and remove the least recently used ones until the rest is within the limit; nothing that a running job uses is removed',
     )
-    .option('--limit <size>', 'with --cache: another limit than --ek cacheLimitGb (20), for example 5GB')
-    .option('--dry-run', 'only say what would be removed')
+    .option('--limit <size>', 'with --cache: the limit, for example 5GB (default: --ek cacheLimitGb, which is 20 GB)')
+    .option('--dry-run', 'print what would be removed, and remove nothing')
     .option('--json', 'print the result as JSON')
     .action(async (options) => {
       const dryRun = options.dryRun ?? false
@@ -40,7 +42,10 @@ export default () =>
       }
       if (options.cache) return showCache({ sandbox, dryRun, limit: options.limit }, options.json ?? false)
       if (options.limit !== undefined)
-        throw new UserError('--limit: expected --cache beside it, found none', 'it is the limit of the cache')
+        throw new UserError(
+          '--limit: expected --cache with it, got none',
+          'add --cache: --limit is the size limit of the cache',
+        )
       const { found, kept, servers } = await clean({ sandbox, dryRun, olderThanSec })
       if (options.json)
         printJson({
@@ -54,7 +59,7 @@ export default () =>
       else {
         for (const { name, ownerPid, pids } of servers)
           process.stdout.write(
-            `${dryRun ? 'would stop' : 'stopped'} the model server ${oneLine(name)} of process ${ownerPid}, which is dead (${pids.length} processes)\n`,
+            `${dryRun ? 'would stop' : 'stopped'} the model server ${oneLine(name)} of process ${ownerPid}, which has died (${pids.length} processes)\n`,
           )
         if (servers.length === 0 || countOf(found) + countOf(kept) > 0) printFound(found, kept, dryRun)
       }
@@ -69,7 +74,7 @@ function printFound(found: Remains, kept: Remains, dryRun: boolean): void {
     process.stdout.write(`${dryRun ? 'would remove' : 'removed'} ${things}, ${sizeText(bytesOf(found))}\n`)
   }
   if (countOf(kept) === 0) return
-  process.stdout.write('\nkept, because it is unknown whether the owner still runs (see --older-than):\n')
+  process.stdout.write('\nkept, because their owners may still be running (see --older-than):\n')
   printTables(kept)
 }
 

@@ -21,7 +21,7 @@ export const commands: Group = {
       best: { summary: 'Copy the best trial of each task', load: () => import('./jobs/best.ts') },
       resume: { summary: 'Finish a job that was interrupted', load: () => import('./jobs/resume.ts') },
       retry: { summary: 'Run failed trials of a job again', load: () => import('./jobs/retry.ts') },
-      rescore: { summary: 'Run only the verifier again, on kept artefacts', load: () => import('./jobs/rescore.ts') },
+      rescore: { summary: 'Rerun only the verifier, on kept artifacts', load: () => import('./jobs/rescore.ts') },
       pack: { summary: 'Turn trial directories into a few packed files', load: () => import('./jobs/pack.ts') },
       unpack: { summary: 'Turn a packed job back into trial directories', load: () => import('./jobs/unpack.ts') },
     },
@@ -29,7 +29,7 @@ export const commands: Group = {
   tasks: {
     summary: 'Make, lint, check, try, edit, pack, convert and pin tasks',
     group: {
-      init: { summary: 'Write a new task to start from', load: () => import('./tasks/init.ts') },
+      init: { summary: 'Write a starter task', load: () => import('./tasks/init.ts') },
       lint: { summary: 'Look for mistakes in the files of tasks', load: () => import('./tasks/lint.ts') },
       check: {
         summary: 'Prove that tasks can be solved and cannot be cheated',
@@ -42,18 +42,18 @@ export const commands: Group = {
       convert: { summary: 'Convert Terminal-Bench tasks to Harbor tasks', load: () => import('./tasks/convert.ts') },
       pin: { summary: 'Pin what tasks install to exact versions', load: () => import('./tasks/pin.ts') },
       'find-dockerfiles': {
-        summary: 'Search GitHub for Dockerfiles that may be used',
+        summary: 'Search GitHub for Dockerfiles you may use',
         load: () => import('./tasks/find-dockerfiles.ts'),
       },
     },
   },
   agents: {
-    summary: 'List agents, write and test your own',
+    summary: 'List agents, and write and test your own',
     group: {
-      list: { summary: 'List the agents that come with the program', load: () => import('./agents/list.ts') },
+      list: { summary: 'List the built-in agents', load: () => import('./agents/list.ts') },
       show: { summary: 'Show the options of an agent', load: () => import('./agents/show.ts') },
-      init: { summary: 'Write an agent of your own to start from', load: () => import('./agents/init.ts') },
-      test: { summary: 'Try an agent and the model it is to use', load: () => import('./agents/test.ts') },
+      init: { summary: 'Write a starter agent', load: () => import('./agents/init.ts') },
+      test: { summary: 'Try an agent with its model', load: () => import('./agents/test.ts') },
     },
   },
   sandboxes: {
@@ -72,13 +72,13 @@ export const commands: Group = {
   },
   generate: { summary: 'Make tasks, and traces, from any source', load: () => import('./generate.ts') },
   traces: {
-    summary: 'Export trials as training data, inspect and replay it',
+    summary: 'Export trials as training data, and inspect and replay it',
     group: {
       export: { summary: 'Write trials as a dataset of conversations', load: () => import('./traces/export.ts') },
       stats: { summary: 'Count turns, tokens, results and failures', load: () => import('./traces/stats.ts') },
       head: { summary: 'Print the first rows of a dataset', load: () => import('./traces/head.ts') },
       show: { summary: 'Print the trajectory of one trial', load: () => import('./traces/show.ts') },
-      replay: { summary: 'Check that recorded conversations happen again', load: () => import('./traces/replay.ts') },
+      replay: { summary: 'Replay recorded conversations and compare', load: () => import('./traces/replay.ts') },
     },
   },
   hub: {
@@ -94,21 +94,21 @@ export const commands: Group = {
     summary: 'Make a dataset from a recipe, and explain every row of it',
     group: {
       check: {
-        summary: 'Tell what a recipe would do and cost, and what it lacks',
+        summary: 'Show what a recipe would do and cost, and what is missing',
         load: () => import('./recipe/check.ts'),
       },
-      init: { summary: 'Write a recipe that runs, to change into yours', load: () => import('./recipe/init.ts') },
-      run: { summary: 'Run a recipe, or what is missing of it', load: () => import('./recipe/run.ts') },
+      init: { summary: 'Write a starter recipe', load: () => import('./recipe/init.ts') },
+      run: { summary: 'Run a recipe, or resume it', load: () => import('./recipe/run.ts') },
       stages: { summary: 'List the stages, or show the options of one', load: () => import('./recipe/stages.ts') },
       explain: { summary: 'Count what each stage kept and dropped', load: () => import('./recipe/explain.ts') },
-      lineage: { summary: 'Walk a row back to its source', load: () => import('./recipe/lineage.ts') },
+      lineage: { summary: 'Follow a row back to its source', load: () => import('./recipe/lineage.ts') },
     },
   },
   benchmarks: {
     summary: 'List benchmarks, fetch their tasks, and keep them out of datasets',
     group: {
-      list: { summary: 'List benchmarks and the packs that are here', load: () => import('./benchmarks/list.ts') },
-      pack: { summary: 'Build a pack that recipes keep away from', load: () => import('./benchmarks/pack.ts') },
+      list: { summary: 'List benchmarks and available packs', load: () => import('./benchmarks/list.ts') },
+      pack: { summary: 'Build a decontamination pack for recipes', load: () => import('./benchmarks/pack.ts') },
       fetch: { summary: 'Fetch the tasks of a benchmark', load: () => import('./benchmarks/fetch.ts') },
     },
   },
@@ -116,22 +116,22 @@ export const commands: Group = {
     summary: 'Run generation, training and evaluation on a cluster',
     load: () => import('./launch.ts'),
     group: {
-      status: { summary: 'Tell how the jobs of a launch stand', load: () => import('./launch/status.ts') },
+      status: { summary: 'Show the state of the jobs of a launch', load: () => import('./launch/status.ts') },
       watch: { summary: 'Follow a launch until it is over', load: () => import('./launch/watch.ts') },
-      logs: { summary: 'Print what the jobs of a launch printed', load: () => import('./launch/logs.ts') },
-      cancel: { summary: 'Stop what waits or runs of a launch', load: () => import('./launch/cancel.ts') },
+      logs: { summary: 'Print the logs of the jobs of a launch', load: () => import('./launch/logs.ts') },
+      cancel: { summary: 'Cancel waiting and running jobs of a launch', load: () => import('./launch/cancel.ts') },
       resume: { summary: 'Submit unfinished jobs again', load: () => import('./launch/resume.ts') },
       list: { summary: 'List the launches of a directory', load: () => import('./launch/list.ts') },
-      summary: { summary: 'Record the outcome of a training', load: () => import('./launch/summary.ts') },
+      summary: { summary: 'Record the outcome of a training run', load: () => import('./launch/summary.ts') },
       cluster: {
         summary: 'List and check clusters, and add your own',
         group: {
-          list: { summary: 'List the clusters that are known', load: () => import('./launch/cluster/list.ts') },
+          list: { summary: 'List the known clusters', load: () => import('./launch/cluster/list.ts') },
           check: {
             summary: 'Check a cluster file against this machine',
             load: () => import('./launch/cluster/check.ts'),
           },
-          init: { summary: 'Write a file of facts to start from', load: () => import('./launch/cluster/init.ts') },
+          init: { summary: 'Write a starter cluster file', load: () => import('./launch/cluster/init.ts') },
         },
       },
     },
@@ -147,13 +147,13 @@ export const commands: Group = {
     },
   },
   ablate: {
-    summary: 'Compare variants of a recipe by what comes of them',
+    summary: 'Compare variants of a recipe by their results',
     group: {
-      plan: { summary: 'Tell what an ablation would cost and detect', load: () => import('./ablate/plan.ts') },
-      run: { summary: 'Run the variants, or what is missing of them', load: () => import('./ablate/run.ts') },
+      plan: { summary: 'Show what an ablation would cost and detect', load: () => import('./ablate/plan.ts') },
+      run: { summary: 'Run the variants, or resume them', load: () => import('./ablate/run.ts') },
       report: { summary: 'Compare the variants with the baseline', load: () => import('./ablate/report.ts') },
       search: {
-        summary: 'Find good values of options by successive halving',
+        summary: 'Find good option values by successive halving',
         load: () => import('./ablate/search.ts'),
       },
     },
@@ -182,5 +182,5 @@ export const commands: Group = {
   view: { summary: 'Show jobs and trials in a browser', load: () => import('./view.ts') },
   doctor: { summary: 'Check what this machine and account can run', load: () => import('./doctor.ts') },
   clean: { summary: 'Remove sandboxes whose owner is dead', load: () => import('./clean.ts') },
-  completion: { summary: 'Let the Tab key complete commands', load: completion },
+  completion: { summary: 'Complete commands with the Tab key', load: completion },
 }

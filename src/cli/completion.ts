@@ -14,10 +14,10 @@ export const makeCompletion = (commands: Group) =>
   new Command()
     .description(
       'Prints a script that lets the Tab key of a shell complete commands, options and their choices.\n' +
-        'With --install it is written where the shell looks for it; no file of yours is changed.',
+        'With --install, writes it where the shell looks for it, and changes none of your files.',
     )
     .addArgument(new Argument('<shell>', 'the shell').choices(shells))
-    .option('--install', 'write the script for this account, instead of printing it')
+    .option('--install', 'install the script for this account instead of printing it')
     .action(async (shell, { install = false }) => {
       const script = renderCompletion(shell, await completionTree(commands))
       if (!install) return void process.stdout.write(script)

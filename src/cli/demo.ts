@@ -21,17 +21,18 @@ interface ModelAsked {
 export default () =>
   new Command()
     .description(
-      'Makes a small dataset from start to finish: tasks of three pipelines, mixed, filtered and proven, rolled out in local\n' +
-        'sandboxes, filtered and exported. Then a small model of this package solves new tasks, some of them wrong.\n' +
-        'Needs no network and no account; the second time it comes from the cache.',
+      'Makes a small dataset from start to finish: takes tasks from three pipelines, mixes, filters and checks them, runs ' +
+        'them in local sandboxes, filters the traces and exports them. Then a small model that comes with this package tries ' +
+        'new tasks, and gets some of them wrong.\n' +
+        'Needs no network and no account. A second run reuses finished steps.',
     )
-    .option('-o, --out <dir>', 'where its rows and results are kept', 'runs/demo')
-    .option('--limit <n>', 'most tasks to take from each pipeline', wholeNumber(1))
-    .option('--model <name>', 'a real model as the teacher, instead of the stand-in')
-    .option('--api-base <url>', 'where that model is served')
-    .option('--api-key-env <name>', 'the variable that holds its key')
+    .option('-o, --out <dir>', 'where to keep its rows and results', 'runs/demo')
+    .option('--limit <n>', 'maximum number of tasks from each pipeline', wholeNumber(1))
+    .option('--model <name>', 'use a real model as the teacher instead of the stand-in')
+    .option('--api-base <url>', 'address of its server')
+    .option('--api-key-env <name>', 'environment variable with its API key')
     .option('--json', 'print the result as JSON')
-    .option('-q, --quiet', 'print no progress')
+    .option('-q, --quiet', 'do not print progress')
     .action(async ({ out, json, limit, quiet = false, ...asked }) => {
       const dir = resolve(out)
       const recipe = await loadRecipe(join(packageRoot, 'recipes/demo.ts'), { set: settingsFor(asked), limit })
@@ -60,12 +61,12 @@ async function runStudent({ dir, limit, quiet, json, asked }: StudentRun) {
   if (asked.model !== undefined || asked.apiBase !== undefined) return null
   const skipped = await whyNot('llama', student)
   if (skipped !== null) {
-    note(`\nThe student ${student} cannot run here, so the stand-in ran alone: ${skipped}`)
+    note(`\nThe student ${student} cannot run here, so only the stand-in ran: ${skipped}`)
     return { skipped }
   }
   if (!quiet) {
-    const what = 'a model of 5.8 million parameters, in this process; its replies are its own, and some are wrong'
-    note(`\nNow the student ${student} solves new tasks beside the stand-in. It is ${what}.\n`)
+    const what = 'a real model of 5.8 million parameters that runs in this process, and some of its replies are wrong'
+    note(`\nNow the student ${student} tries new tasks, and so does the stand-in. The student is ${what}.\n`)
   }
   const recipe = await loadRecipe(join(packageRoot, 'recipes/demo/student.ts'), { limit })
   const started = performance.now()
@@ -85,32 +86,35 @@ function settingsFor({ model, apiBase, apiKeyEnv }: ModelAsked): readonly string
 function describeTeacher({ model, apiBase }: ModelAsked): string {
   if (model !== undefined || apiBase !== undefined)
     return `The teacher is ${model ?? 'the model'}${apiBase ? ` at ${apiBase}` : ''}.\n`
-  return 'The teacher is a stand-in, no model: it plays each task’s own solution. --api-base and --model put a real one in its place.\n'
+  return 'The teacher is a stand-in, not a model: it plays back each task’s own solution. Pass --api-base and --model to use a real model.\n'
 }
 
 function printSummary({ stages, steps, cached, sinks }: RecipeOutcome, seconds: number): void {
   printCounts(stages)
   process.stdout.write('\n')
   for (const { dir, counts, files } of sinks) {
-    process.stdout.write(`${counts.train ?? 0} traces to train on and ${counts.validation ?? 0} to validate with:\n`)
+    process.stdout.write(`${counts.train ?? 0} training traces and ${counts.validation ?? 0} validation traces:\n`)
     for (const file of files) process.stdout.write(`  ${relative('', join(dir, file))}\n`)
   }
   noteReplays(sinks)
-  const reused = cached.length > 0 ? `; ${cached.length} of ${steps.length} steps came from an earlier run` : ''
+  const reused = cached.length > 0 ? `; reused ${cached.length} of ${steps.length} steps from an earlier run` : ''
   process.stdout.write(`${Math.round(seconds)} s${reused}\n`)
 }
 
 function whatNext(dir: string, hasStudent: boolean): string {
   const withStudent = [
-    [`eval compare ${dir}/student/work/*/jobs/*`, 'the stand-in and the student on the same tasks'],
-    [`view ${dir}`, 'every turn of every trial, in a browser'],
+    [`eval compare ${dir}/student/work/*/jobs/*`, 'compare the stand-in and the student on the same tasks'],
+    [`view ${dir}`, 'see every turn of every trial in a browser'],
   ] as const
   const steps = [
     ...(hasStudent ? withStudent : []),
-    [`recipe explain ${dir}`, 'the counts again'],
-    [`recipe lineage ROW -o ${dir}`, 'a row of the dataset, back to its source'],
-    [`recipe check ${relative('', join(packageRoot, 'recipes/demo.ts'))}`, 'what a recipe would do, before it does'],
-    ['demo --api-base URL --model NAME', 'the same with a real model'],
+    [`recipe explain ${dir}`, 'print these counts again'],
+    [`recipe lineage ROW -o ${dir}`, 'follow a row of the dataset back to its source'],
+    [
+      `recipe check ${relative('', join(packageRoot, 'recipes/demo.ts'))}`,
+      'see what a recipe would do before you run it',
+    ],
+    ['demo --api-base URL --model NAME', 'run the demo with a real model'],
   ] as const
   const width = Math.max(...steps.map(([command]) => command.length))
   const lines = steps.map(([command, why]) => `  ${programName()} ${command.padEnd(width)}   ${why}`)

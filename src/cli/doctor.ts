@@ -10,10 +10,11 @@ import { note, printJson, printTable } from './output.ts'
 export default () =>
   new Command()
     .description(
-      'Says what this machine and account can run: sandboxes, engines, agents, Slurm, the Hub, databases; and how to get what is missing.\n' +
-        'It starts nothing and prints no secret.',
+      'Checks what this machine and account can run (sandboxes, engines, agents, Slurm, the Hub, databases) and says how to ' +
+        'get what is missing.\n' +
+        'Starts nothing and prints no secrets.',
     )
-    .option('--api-base <url>', 'also try a model server, for example http://localhost:8000/v1')
+    .option('--api-base <url>', 'also check a model server, for example http://localhost:8000/v1')
     .option('--require <name>', 'exit with 3 unless this is available, for example sandbox/local; repeatable', several)
     .option('--json', 'print the result as JSON')
     .action(async ({ apiBase = null, require = [], json = false }) => {

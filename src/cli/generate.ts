@@ -7,9 +7,9 @@ import { generateOptions, withOwnOptions } from './generate/options.ts'
 import { runGenerate } from './generate/run-generate.ts'
 
 const about =
-  'Runs a data pipeline: it turns rows of a source into tasks, checks each task, and runs agents on tasks to record traces.\n' +
-  'FILE is a pipeline such as data/NAME/generate.ts and comes first; FILE --help also lists its own options. With --from-parquet in its place, agents run on packed tasks.\n' +
-  'After a crash or Ctrl-C, run the same command again to resume. Rows that did not become a task are listed in rejects.jsonl with the reason.'
+  'Runs a data pipeline: turns rows of a source into tasks, checks each task, and runs agents on tasks to record traces.\n' +
+  'FILE is a pipeline such as data/NAME/generate.ts and comes first; FILE --help also lists its own options. With --from-parquet instead of FILE, agents run on packed tasks.\n' +
+  'After a crash or Ctrl-C, run the same command again to resume. rejects.jsonl lists the rows that did not become a task, with the reason.'
 
 /** `ot-agent generate`: what it takes depends on the pipeline, so the file is read before the other words. */
 export default () =>

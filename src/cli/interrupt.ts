@@ -15,7 +15,7 @@ export function interruptSignal(hangupIsIgnored = ignoresHangup()): { readonly s
   const onSignal = (name: NodeJS.Signals) => {
     if (!controller.signal.aborted) {
       firstAtMs = Date.now()
-      process.stderr.write('stopping; again to stop at once\n')
+      process.stderr.write('stopping; press Ctrl-C again to stop immediately\n')
       controller.abort()
     } else if (name === 'SIGINT' || Date.now() - firstAtMs > sameWishMs) process.exit(130)
   }

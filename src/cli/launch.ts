@@ -10,8 +10,8 @@ import { noteEvent, printPlan, printSettings } from './launch/print-launch.ts'
 import { note, printJson } from './output.ts'
 
 const about =
-  'Sends work to a cluster: plans the jobs, composes their scripts, hands them over and writes down what was done.\n' +
-  'Every flag may also be written with underscores, set in a file (--config), or come from the cluster; flags override both.'
+  'Sends work to a cluster: plans the jobs, writes their scripts, submits them and records what was done.\n' +
+  'Every flag may also be spelled with underscores, set in a file (--config), or come from the cluster file; flags override both.'
 
 const more = `
 Other commands: launch status, logs, cancel, watch, resume, list; launch cluster list, check, init.
@@ -24,7 +24,7 @@ Other commands: launch status, logs, cancel, watch, resume, list; launch cluster
 export default () => {
   const command = new Command().description(about).usage('--job-type TYPE [options]').helpOption(false)
   for (const spec of settingSpecs) command.addOption(optionOf(spec))
-  const help = new Option('-h, --help [group]', 'this page, or all options of a group')
+  const help = new Option('-h, --help [group]', 'show this page, or all options of a group')
   command.addOption(help.helpGroup(`${settingGroups[0]?.title}:`))
   return command.action(async () => {
     const { help, ...flags }: Record<string, unknown> = command.opts()
@@ -45,9 +45,7 @@ async function launch(flags: Readonly<Record<string, unknown>>): Promise<void> {
   const { id, experimentsDir } = plan.launch
   if (asJson) return printJson({ schema: 'launch/1', id, dir, submitted })
   process.stdout.write(`${id}\n`)
-  note(
-    `written down in ${dir}; ${programName()} launch status ${id} --experiments-dir ${experimentsDir} tells how it stands`,
-  )
+  note(`recorded in ${dir}; to see its state: ${programName()} launch status ${id} --experiments-dir ${experimentsDir}`)
 }
 
 /** One page: the options of every launch and the names of the other groups; or the options of the groups that are asked for. */

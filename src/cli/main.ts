@@ -37,7 +37,7 @@ async function explained(error: unknown): Promise<unknown> {
     return await withCopyableHint(forbidden(error) ?? exhausted(error) ?? error)
   } catch {
     const what = error instanceof Error ? error.message : String(error)
-    return new UserError(`this machine has no file descriptors left: ${what}`, 'raise ulimit -n, then try again', 3)
+    return new UserError(`this machine has run out of file descriptors: ${what}`, 'raise ulimit -n, then try again', 3)
   }
 }
 
@@ -55,7 +55,7 @@ function onLost(stream: NodeJS.WriteStream, error: NodeJS.ErrnoException): void 
   process.exitCode = 3
   process.stderr.write(`error: stdout: expected to write the result, but it failed (${error.code ?? error.message})\n`)
   process.stderr.write(
-    'hint: make room, or send the output to another place; what the command keeps in files is kept\n',
+    'hint: free some space, or redirect the output elsewhere; files that the command wrote are kept\n',
   )
 }
 

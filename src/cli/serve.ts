@@ -14,30 +14,34 @@ import { announce, type ServeOptions, serveEngine } from './serve/serve-engine.t
 export default () =>
   new Command()
     .description(
-      'Serves an engine over HTTP in the APIs of OpenAI, Anthropic and Google, until it is stopped.\n' +
-        'With a file that has vllm_server it starts that server instead. With --check it only checks that one answers.',
+      'Serves an engine over HTTP with the APIs of OpenAI, Anthropic and Google until you stop it.\n' +
+        'With a file that has vllm_server it starts that server instead. With --check it only checks that a server answers.',
     )
-    .option('--engine <name>', 'what answers, for example scripted, a stand-in that needs no model')
+    .option('--engine <name>', 'engine that answers, for example scripted, a stand-in that needs no model')
     .option('-c, --config <file>', 'an engine file, YAML or JSON')
-    .option('-m, --model <name>', 'the name the model is served under')
-    .option('--tasks <dir>', 'for scripted: tasks whose own solutions are played; repeatable', several)
-    .option('--script <file>', 'for scripted: turns to play')
+    .option('-m, --model <name>', 'name to serve the model under')
+    .option('--tasks <dir>', 'for scripted: tasks whose own solutions to play back; repeatable', several)
+    .option('--script <file>', 'for scripted: file of turns to play back')
     .option('--engine-kwarg <key=value>', 'option of the engine; repeatable', several)
-    .option('--api-base <url>', 'the server behind, or the one to check; several share the calls', joinAddresses)
-    .option('--api-key-env <name>', 'variable that holds the key: of the server behind, or of the one to check')
-    .option('--host <address>', 'where to listen', '127.0.0.1')
+    .option(
+      '--api-base <url>',
+      'address of the upstream server, or of the one to check; repeat it to spread the calls over several',
+      joinAddresses,
+    )
+    .option('--api-key-env <name>', 'environment variable with the API key of that server')
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option(
       '--key-env <name>',
-      'variable that holds the key that callers must send (default: none on loopback, else one is generated and shown)',
+      'environment variable with the key that callers must send (default: no key on loopback; otherwise one is generated and printed)',
     )
-    .option('--no-key', 'ask for no key although other machines reach it: only in a network of your own')
-    .option('--advertise <host>', 'name under which others reach this machine, published instead of --host')
-    .option('--replicas <n>', 'for a model server: number of copies, instead of what its file says', wholeNumber(1))
-    .option('--hosts <names>', 'of a model server: nodes of this Slurm job to spread the copies over')
-    .option('--port <n>', 'where to listen; 0 takes any that is free (default: 8000)', portNumber)
-    .option('--endpoint-json <file>', 'write down here where it is served; with --check: read it from here')
-    .option('--check', 'start nothing: is a server there, does it have the model, does it answer?')
-    .option('-q, --quiet', 'no line for each request')
+    .option('--no-key', 'require no key even though other machines can connect; use it only on a private network')
+    .option('--advertise <host>', 'host name to publish instead of --host, under which others reach this machine')
+    .option('--replicas <n>', 'for a model server: number of copies; overrides its file', wholeNumber(1))
+    .option('--hosts <names>', 'for a model server: nodes of this Slurm job to spread the copies over')
+    .option('--port <n>', 'port to listen on; 0 takes any free port (default: 8000)', portNumber)
+    .option('--endpoint-json <file>', 'file to write the address and model to; with --check: file to read them from')
+    .option('--check', 'start nothing; check that a server is running, has the model and answers')
+    .option('-q, --quiet', 'do not print a line for each request')
     .option('--json', 'print the result as JSON')
     .action(async (options) => {
       const interrupt = interruptSignal()
@@ -63,7 +67,7 @@ async function serve(options: Options, signal: AbortSignal): Promise<void> {
   if (options.check) return check(request, options, signal)
   if (options.engine === undefined && options.config === undefined && options.apiBase === undefined) {
     throw new UserError(
-      'expected what to serve, got neither --engine nor --config',
+      'expected something to serve, got neither --engine nor --config',
       'for example: ot-agent serve --engine scripted --tasks DIR',
     )
   }

@@ -30,33 +30,34 @@ const assetsDir = join(packageRoot, 'dist', 'web')
 export default () =>
   new Command()
     .description(
-      'Shows jobs, trials, tasks, datasets and the leaderboard of a registry in a browser: what ran, what failed and why, what the agent\n' +
-        'saw and typed, whether tasks are sound, where every row of a dataset came from, which model is best and by how much.\n' +
-        'The server only reads unless --allow-runs is given, and listens on this machine only unless --host says otherwise.',
+      'Shows jobs, trials, tasks, datasets and the leaderboard of a registry in a browser: what ran, what failed and why, ' +
+        'what the agent saw and typed, whether tasks are sound, where every row of a dataset came from, which model is best and ' +
+        'by how much.\n' +
+        'The server is read-only unless you pass --allow-runs, and only this machine can reach it unless you pass --host.',
     )
     .argument(
       '[paths...]',
-      'directories of jobs, jobs or trials, ours or Harbor’s, folders and packs of tasks, datasets, runs of recipes, files of registries, reports of ablations and of tasks check (default: jobs)',
+      'jobs, trials or directories of jobs (from ot-agent or Harbor), folders and packs of tasks, datasets, recipe runs, registry files, reports of ablations and of tasks check (default: jobs)',
     )
     .addOption(jobsDirOption())
     .addOption(registryOption())
     .addOption(registryEnvOption())
     .option(
       '--host <address>',
-      'where to listen; readers on other machines need the token in the printed address',
+      'address to listen on; readers on other machines need the token in the printed address',
       '127.0.0.1',
     )
-    .option('--port <n>', 'where to listen; 0 takes any that is free', portNumber, 0)
+    .option('--port <n>', 'port to listen on; 0 takes any free port', portNumber, 0)
     .option(
       '--allow-runs',
-      'let the page of the printed address start runs, evaluations and recipes on this machine, as you; they go on when the viewer stops',
+      'allow the page at the printed address to start runs, evaluations and recipes on this machine as your user; they keep running when the viewer stops',
     )
     .option('--no-open', 'do not open a browser')
     .option(
       '--export <folder>',
-      'write the pages as a static site for any file server, without directories and secrets of this machine',
+      'write the pages as a static site for any file server, without paths and secrets of this machine',
     )
-    .option('--export-rows <n>', 'how many rows of each dataset the export holds; 0 leaves datasets out', rowCount, 500)
+    .option('--export-rows <n>', 'maximum rows of each dataset in the export; 0 exports no datasets', rowCount, 500)
     .option('--json', 'print the address as JSON')
     .action(async (paths, options) => {
       const interrupt = interruptSignal()
@@ -88,7 +89,7 @@ async function view(paths: readonly string[], options: Options, signal: AbortSig
   if (options.allowRuns && library.jobsDirs.length === 0)
     throw new UserError(
       '--allow-runs: expected a directory of jobs among the paths, got none',
-      'name one, for example jobs',
+      'add one, for example jobs',
     )
   if (options.export !== undefined) return exportTo(options.export, { library, board, signal }, options)
   const start = first === '' && !library.hasJobs ? '#/board' : first
@@ -96,7 +97,7 @@ async function view(paths: readonly string[], options: Options, signal: AbortSig
   const file = viewNote([...(paths.length === 0 ? ['jobs'] : paths), ...named], options)
   const running = await findRunningView(file)
   if (running) {
-    note('a viewer of these paths is running already')
+    note('a viewer of these paths is already running')
     await tell(running, start, options)
     return
   }
@@ -120,13 +121,13 @@ async function view(paths: readonly string[], options: Options, signal: AbortSig
 function refuseRuns(options: Options): void {
   if (options.export !== undefined)
     throw new UserError(
-      '--allow-runs: expected no --export beside it',
-      'an export holds files only, and can start nothing',
+      '--allow-runs: expected no --export with it',
+      'remove one of them: an export is only files, and cannot start runs',
     )
   if (!isLoopback(options.host))
     throw new UserError(
       `--allow-runs: expected a --host of this machine only, got ${options.host}`,
-      'leave --host out, and reach the viewer from elsewhere over an SSH tunnel',
+      'remove --host, and reach the viewer from other machines over an SSH tunnel',
     )
 }
 
@@ -175,7 +176,7 @@ async function openBrowser(url: string): Promise<void> {
     const child = await spawnProcess(opener, [url], { stdio: 'ignore', detached: true })
     child.unref()
   } catch {
-    note('no browser could be opened: open the address yourself')
+    note('could not open a browser; open the address yourself')
   }
 }
 

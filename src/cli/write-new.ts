@@ -7,10 +7,7 @@ import { exists } from '../lib/files.ts'
 export async function writeNew(dir: string, file: string, text: string): Promise<void> {
   await explainDisk(file, async () => {
     if (await exists(file))
-      throw new UserError(
-        `${file}: expected a path that is free, found something there`,
-        'choose another name or --path',
-      )
+      throw new UserError(`${file}: expected a new path, but it already exists`, 'choose another name or --path')
     await mkdir(dir, { recursive: true })
     await writeFile(file, text, { flag: 'wx' })
   })

@@ -32,7 +32,7 @@ test('treats an empty host variable as set', () => {
 test('names every variable that is missing, and no value', () => {
   const resolve = () => resolveEnv({ A: '${ONE}', B: '${TWO}', C: '${ONE}', D: 'secret' }, { THREE: 'secret' })
   expect(resolve).toThrow(UserError)
-  expect(resolve).toThrow('variables ONE, TWO, found')
+  expect(resolve).toThrow('variables ONE, TWO, but')
   expect(resolve).not.toThrow('secret')
 })
 

@@ -45,7 +45,7 @@ export function parseTemplate(value: string): HostVar | null {
 function missingVariables(names: readonly string[]): UserError {
   const plural = names.length === 1 ? 'variable' : 'variables'
   return new UserError(
-    `expected the environment ${plural} ${names.join(', ')}, found nothing of that name on this machine`,
-    `export ${names.map((name) => `${name}=...`).join(' ')}, or give the template a default: \${${names[0]}:-default}`,
+    `expected the environment ${plural} ${names.join(', ')}, but this machine does not set ${names.length > 1 ? 'them' : 'it'}`,
+    `export ${names.map((name) => `${name}=...`).join(' ')}, or write a default: \${${names[0]}:-default}`,
   )
 }

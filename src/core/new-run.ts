@@ -7,9 +7,9 @@ const mostChars = 2000
 /** A text that becomes one word of a command line. It cannot pass for an option, and cannot break a terminal. */
 const word = z
   .string()
-  .min(1, 'expected a text, got an empty one')
+  .min(1, 'expected some text, got an empty string')
   .max(mostChars, `expected at most ${mostChars} characters`)
-  .refine((text) => !text.startsWith('-'), 'expected a text that does not begin with a dash')
+  .refine((text) => !text.startsWith('-'), 'expected a text that does not start with a dash')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
   .refine((text) => !/[\u0000-\u001f\u007f]/.test(text), 'expected a text without control characters')
 

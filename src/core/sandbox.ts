@@ -99,7 +99,7 @@ export interface SandboxFacts {
 
 /** The note of a sandbox that starts from a base other than the one the task names. */
 export function standInNote(image: string, other: string): string {
-  return `base image ${image} ${standIn} ${other} is used instead`
+  return `base image ${image} ${standIn} using ${other} instead`
 }
 
 const standIn = 'is not available here;'

@@ -27,7 +27,7 @@ export const changedFilesLimit = 1_000_000
  * The failure when there are more. Tests do not run then: a file that was not examined could be part of their system.
  */
 export function tooManyChanges(limit = changedFilesLimit): BoundaryError {
-  const message = `the agent made or changed more than ${limit} files, too many to find the system files among them`
+  const message = `the agent created or changed more than ${limit} files, too many to look for system files`
   return new BoundaryError('agent', message, { code: 'TooManyFilesError', retryable: false })
 }
 

@@ -14,7 +14,7 @@ export default definePlugin({
     health: async () => ({ healthy: true }),
     client(model) {
       throw new UserError(
-        `the engine is none, but something asks for the model ${model}`,
+        `expected an engine for the model ${model}, got none`,
         'choose an engine that serves it, for example openai-compatible with api_base',
       )
     },

@@ -21,8 +21,10 @@ export default definePlugin({
   summary: 'a server that speaks OpenAI’s dialect: vLLM, SGLang, llama.cpp, ...',
   options: z.strictObject({
     ...serverOptions,
-    api_base: addresses.describe('address of the API, for example http://localhost:8000/v1; several share the calls'),
-    metrics_endpoint: z.url().optional().describe('where the server shows its metrics, if not at /metrics'),
+    api_base: addresses.describe(
+      'address of the API, for example http://localhost:8000/v1; with several, the calls are spread over them',
+    ),
+    metrics_endpoint: z.url().optional().describe('where the server exposes its metrics, if not at /metrics'),
   }),
   make: ({ metrics_endpoint, api_base: apiBases, ...options }, context) =>
     makeEngine(

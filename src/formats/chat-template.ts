@@ -84,7 +84,7 @@ export function tryTemplate(
     const lost = messages.find(
       ({ role, content }) => role !== 'assistant' && content.trim() !== '' && !text.includes(content.trim()),
     )
-    return lost === undefined ? { text } : { role: lost.role, why: 'it leaves their messages out' }
+    return lost === undefined ? { text } : { role: lost.role, why: 'it drops their messages' }
   } catch (error) {
     const why = messageOf(error).split('\n')[0]?.slice(0, 200) ?? ''
     const role = messages.map(({ role: each }) => each).find((each) => new RegExp(`\\b${each}\\b`, 'i').test(why))

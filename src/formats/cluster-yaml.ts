@@ -17,7 +17,7 @@ const schema = z.strictObject({
   scheduler: z
     .union(
       [z.enum(['slurm', 'skypilot', 'local']), z.string().regex(/^(\.{0,2}\/|npm:)/)],
-      'expected slurm, skypilot, local or a file of yours',
+      'expected slurm, skypilot, local or a file of your own',
     )
     .default('slurm'),
   hosts: z.array(pattern).default([]),

@@ -76,7 +76,7 @@ test.each([
   ['engine: {type: opanai}', /engine\.type: expected one of openai, .* got "opanai"/, /engine\.yaml/],
   ['engine: {type: openai, modle: x}', /engine\.modle is not a known key/, /did you mean engine\.model\?/],
   ['engine: {type: openai}\nbackend: {tensor_paralel_size: 2}', /backend\.tensor_paralel_size/, /tensor_parallel_size/],
-  ['engine: {type: openai}\nvllm_server: {zzz: 2}', /vllm_server\.zzz/, /known here: command, model_path/],
+  ['engine: {type: openai}\nvllm_server: {zzz: 2}', /vllm_server\.zzz/, /known keys: command, model_path/],
   ['engine: {type: openai}\nengines: {}', /engines is not a known key/, /did you mean engine\?/],
   [
     'engine: {type: openai, max_output_tokens: many}',

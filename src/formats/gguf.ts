@@ -40,7 +40,7 @@ const limits = { entries: 10_000, tensors: 10_000, textBytes: 4_000_000, items: 
 /** Reads a whole file. Everything it says about sizes is compared with its bytes before it is believed. */
 export function readGguf(file: Buffer): Gguf {
   const reader = new Reader(file)
-  if (reader.text(4) !== 'GGUF') throw new GgufError('expected a GGUF file, it does not begin as one')
+  if (reader.text(4) !== 'GGUF') throw new GgufError('expected a GGUF file, but it does not start like one')
   const version = reader.u32()
   if (version !== 2 && version !== 3) throw new GgufError(`expected GGUF version 2 or 3, got ${version}`)
   const tensors = reader.count('tensors', limits.tensors)
@@ -74,7 +74,7 @@ function placed({ name, dims, kind: number, offset }: TensorInfo, data: Buffer):
   const [inBlock, blockBytes] = blocks[kind]
   const bytes = (values / inBlock) * blockBytes
   if (!Number.isSafeInteger(bytes) || (dims[0] ?? 0) % inBlock !== 0) {
-    throw new GgufError(`tensor ${name}: ${dims.join(' x ')} are no sizes for ${kind}`)
+    throw new GgufError(`tensor ${name}: ${dims.join(' x ')} are invalid sizes for ${kind}`)
   }
   if (offset + bytes > data.length) {
     throw new GgufError(`tensor ${name}: expected ${bytes} bytes at ${offset}, the file ends at ${data.length}`)

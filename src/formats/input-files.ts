@@ -38,7 +38,7 @@ export async function inputFiles(path: string, kind: InputKind): Promise<readonl
   const there = await kindAt(path)
   if (there === 'file') return [path]
   if (there === 'other')
-    throw new UserError(`${path}: expected a file of ${kind.what}, found a device, pipe or socket`, 'name a file')
+    throw new UserError(`${path}: expected a file of ${kind.what}, found a device, pipe or socket`, 'give a file')
   if (there === 'none' && !isGlob(path))
     throw new UserError(`${path}: expected a file of ${kind.what}, found nothing there`, 'check the path')
   const search = new Search(path)
@@ -136,7 +136,7 @@ class Search {
     if (entry.isDirectory()) return rest.length === 0 ? this.below(path) : this.expand(path, rest)
     if (!entry.isFile() || rest.length > 0) return []
     if (++this.found > mostFiles)
-      throw new UserError(`${this.asked}: expected at most ${mostFiles} files, found more`, 'name a smaller folder')
+      throw new UserError(`${this.asked}: expected at most ${mostFiles} files, found more`, 'pass a smaller folder')
     return [path]
   }
 }

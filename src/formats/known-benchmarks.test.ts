@@ -63,7 +63,7 @@ test('no two benchmarks share a name or an alias, and each says where its tasks 
 
 test('a name that is not known suggests the closest, an alias is a name', () => {
   expect(chooseBenchmark(all, 'tb2').name).toBe('terminal-bench-2')
-  expect(() => chooseBenchmark(all, 'swe-bench-verfied')).toThrow('no benchmark is called "swe-bench-verfied"')
+  expect(() => chooseBenchmark(all, 'swe-bench-verfied')).toThrow('unknown benchmark "swe-bench-verfied"')
   try {
     chooseBenchmark(all, 'medagentbnch')
   } catch (error) {

@@ -35,7 +35,7 @@ async function readBenchmark(file: string): Promise<KnownBenchmark> {
   if (named !== benchmark.name)
     throw new UserError(
       `${file}: expected the benchmark ${named}, found ${benchmark.name}`,
-      'name the file after the benchmark',
+      'rename the file after the benchmark',
     )
   return { ...benchmark, sources: benchmark.sources.map((source) => located(source, file)), file }
 }
@@ -54,8 +54,8 @@ export function chooseBenchmark(all: readonly KnownBenchmark[], name: string): K
     all.flatMap((each) => [each.name, ...each.aliases]),
   )
   throw new UserError(
-    `no benchmark is called ${JSON.stringify(name.slice(0, 200))}`,
-    near === null ? 'ot-agent benchmarks list names those that are known' : `did you mean ${near}?`,
+    `unknown benchmark ${JSON.stringify(name.slice(0, 200))}`,
+    near === null ? 'ot-agent benchmarks list shows the known ones' : `did you mean ${near}?`,
   )
 }
 

@@ -31,8 +31,8 @@ test('a model that is too large is refused with the arithmetic and what would do
     expect.objectContaining({
       name: 'UserError',
       message:
-        'a/glm does not fit on 8 GPUs of 80 GiB: 357 billion parameters of 16 bits are 665 GiB; of each GPU they take 83.1 GiB, the cache of 32768 tokens 1.4 GiB, the rest 2 GiB, and 72 GiB can be used',
-      hint: 'set vllm_server.tensor_parallel_size=16, or weights of fewer bits',
+        'a/glm does not fit on 8 GPUs of 80 GiB: 357 billion parameters of 16 bits are 665 GiB; on each GPU they take 83.1 GiB, the cache of 32768 tokens 1.4 GiB, the rest 2 GiB, and 72 GiB is available',
+      hint: 'set vllm_server.tensor_parallel_size=16, or use weights with fewer bits',
     }),
   )
   expect(() => refuseMisfit(file, gpus(8, 141))).not.toThrow()
@@ -90,7 +90,7 @@ test('a profile is chosen by the GPUs of the cluster, on one node where it can b
   expect(profileFor(file, gpus(8, 80, 4))).toMatchObject({ pipeline_parallel_size: 2 })
   expect(() => profileFor(file, gpus(8, 80, 1))).toThrow('none for 1 node with 8 GPUs of 80 GiB')
   expect(() => profileFor(file, gpus(8, 40, 4))).toThrow(
-    'moonshotai/Kimi-K2.5 has settings for 8 x 141 GiB, 16 x 80 GiB, and none for 4 nodes',
+    'moonshotai/Kimi-K2.5 has settings for 8 x 141 GiB, 16 x 80 GiB, but none for 4 nodes',
   )
   expect(profileFor(fileOf({ model_path: 'x' }), gpus(1, 8))).toBeNull()
 })

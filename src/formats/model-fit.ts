@@ -39,8 +39,8 @@ export function refuseMisfit(file: EngineFile, gpus: Gpus): void {
     ? `, the cache of ${server.max_model_len ?? 'one'} tokens ${shown(need.cache)}`
     : ''
   throw new UserError(
-    `${model} does not fit on ${count} GPU${count === 1 ? '' : 's'} of ${gpus.memoryGib} GiB: ${facts.parameters_b} billion parameters of ${facts.weight_bits} bits are ${shown(need.weights * need.shares)}; of each GPU they take ${shown(need.weights)}${cache}, the rest ${shown(overheadGib)}, and ${shown(usable)} can be used`,
-    `${cureOf(facts, server, usable)}, or weights of fewer bits`,
+    `${model} does not fit on ${count} GPU${count === 1 ? '' : 's'} of ${gpus.memoryGib} GiB: ${facts.parameters_b} billion parameters of ${facts.weight_bits} bits are ${shown(need.weights * need.shares)}; on each GPU they take ${shown(need.weights)}${cache}, the rest ${shown(overheadGib)}, and ${shown(usable)} is available`,
+    `${cureOf(facts, server, usable)}, or use weights with fewer bits`,
   )
 }
 
@@ -89,7 +89,7 @@ export function profileFor(file: EngineFile, gpus: Gpus): Readonly<Record<string
   if (chosen) return chosen.vllm_server
   const known = profiles.map((each) => `${each.gpus} x ${each.memory_gb} GiB`).join(', ')
   throw new UserError(
-    `${file.vllm_server?.model_path ?? 'the model'} has settings for ${known}, and none for ${gpus.nodes} node${gpus.nodes === 1 ? '' : 's'} with ${gpus.perNode} GPUs of ${gpus.memoryGib} GiB`,
+    `${file.vllm_server?.model_path ?? 'the model'} has settings for ${known}, but none for ${gpus.nodes} node${gpus.nodes === 1 ? '' : 's'} with ${gpus.perNode} GPUs of ${gpus.memoryGib} GiB`,
     'choose another cluster or a smaller model, or write an engine file with a profile for these GPUs',
   )
 }

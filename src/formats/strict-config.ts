@@ -20,9 +20,9 @@ export function keyHint(schema: z.ZodType, path: string): string {
     .split('.')
     .filter(Boolean)
   const known = knownKeys(schema, keys)
-  if (known.length === 0) return 'remove the key: nothing is known by this name'
+  if (known.length === 0) return 'remove this key'
   const meant = nearest(path.slice(at), known)
-  return meant === null ? `known here: ${known.join(', ')}` : `did you mean ${path.slice(0, at)}${meant}?`
+  return meant === null ? `known keys: ${known.join(', ')}` : `did you mean ${path.slice(0, at)}${meant}?`
 }
 
 /** The keys a schema has at a place, wrappers such as optional and default, and lists, looked through. */

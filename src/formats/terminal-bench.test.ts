@@ -254,7 +254,7 @@ test('keeps the compose file of one container with needs of its own', async () =
       },
     },
   })
-  expect(warnings).toEqual(['docker-compose.yaml: variables T_BENCH_* remain that nothing sets'])
+  expect(warnings).toEqual(['docker-compose.yaml: nothing sets its remaining T_BENCH_* variables'])
 })
 
 test('makes a script of a solution.yaml', async () => {
@@ -342,7 +342,7 @@ test('refuses pipes, and targets that exist', async () => {
   const out = await makeTempDir()
   await expect(convertTerminalBenchTask(source, join(out, 'x'))).rejects.toThrow('data/pipe: expected a file')
   await mkdir(join(out, 'y'))
-  await expect(convertTerminalBenchTask(source, join(out, 'y'))).rejects.toThrow('expected a path that is free')
+  await expect(convertTerminalBenchTask(source, join(out, 'y'))).rejects.toThrow('expected a new path')
   expect(await readdir(out, { recursive: true })).toEqual(['y'])
 })
 

@@ -24,7 +24,7 @@ export function renderVllmCommand(settings: VllmServerSettings, place: VllmPlace
   if (!model) {
     throw new UserError(
       'vllm_server: expected model_path, or engine.model, got neither',
-      'name the weights, for example model_path: Qwen/Qwen3-8B',
+      'set one, for example model_path: Qwen/Qwen3-8B',
     )
   }
   const options = Object.entries(settings).flatMap(([key, value]) =>

@@ -60,7 +60,7 @@ export async function bundleModule(asked: ModuleToBundle): Promise<BundledModule
   })
   const [output] = outputFiles ?? []
   const [entry] = Object.values(metafile?.outputs ?? {})
-  if (!output || !entry?.entryPoint) throw new Error(`esbuild made nothing of ${asked.entry}`)
+  if (!output || !entry?.entryPoint) throw new Error(`esbuild produced no output for ${asked.entry}`)
   const file = resolve(workingDir, entry.entryPoint)
   const inputs = Object.keys(metafile?.inputs ?? {}).map((path) => resolve(workingDir, path))
   return { file, code: output.text, digest: await digestOf(inputs, dirname(file)) }

@@ -44,7 +44,7 @@ export async function withDeadline<T>(
 /**
  * A single error for all: making one with a stack for every deadline that was met would cost more than the deadline.
  */
-const over = new DOMException('the time for this work is over', 'AbortError')
+const over = new DOMException('the time limit was reached', 'AbortError')
 
 /** setTimeout fires immediately above this. */
 const maxTimerMs = 2 ** 31 - 1

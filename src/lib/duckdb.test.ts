@@ -60,7 +60,7 @@ test('a query that is left early, or that fails after some rows, ends and leaves
   }
   const late = "SELECT CASE WHEN range = 90000 THEN error('too far') ELSE 1 END AS i FROM range(100000)"
   await expect(drain(late)).rejects.toThrow('too far')
-  await expect(drain('SELECT 1 FROM range(90000)')).rejects.toThrow('expected 100000 rows, the database gave 90000')
+  await expect(drain('SELECT 1 FROM range(90000)')).rejects.toThrow('expected 100000 rows, the database returned 90000')
   expect(await sql.number('SELECT 7')).toBe(7)
 })
 

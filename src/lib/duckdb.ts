@@ -101,7 +101,7 @@ export class SqlDatabase implements AsyncDisposable {
       if (seen === count) return
       // Run it again without the rows, to find out what went wrong.
       await own.run(`EXPLAIN ANALYZE ${sql}`)
-      throw new Error(`expected ${count} rows, the database gave ${seen}: ${sql.slice(0, 200)}`)
+      throw new Error(`expected ${count} rows, the database returned ${seen}: ${sql.slice(0, 200)}`)
     } finally {
       await next?.catch(() => {})
       own.closeSync()

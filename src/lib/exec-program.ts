@@ -25,7 +25,7 @@ export async function execProgram(
   } catch (error) {
     if (exhaustedBy(error) !== null || !(error instanceof Error)) throw error
     const { stdout = '', stderr = '', code, killed } = error as Error & Partial<Executed> & { killed?: boolean }
-    if (codeOf(error) === 'ENOENT') return { code: 127, stdout, stderr: `${program} is not on this machine` }
+    if (codeOf(error) === 'ENOENT') return { code: 127, stdout, stderr: `${program} is not installed on this machine` }
     const late = killed === true ? `${program} did not end within ${timeoutSec} s` : ''
     return { code: typeof code === 'number' ? code : 1, stdout, stderr: stderr || late || error.message }
   }

@@ -55,7 +55,7 @@ test('an earlier version that was moved aside comes back, unless its successor i
   const dir = newDir()
   await killed(dir, 'half(drafts.asideOf(dir + "/a")); half(drafts.asideOf(dir + "/b")); half(dir + "/b", "new")')
   const { removed } = await sweep()
-  expect(removed.map(({ what }) => what).sort()).toEqual(['earlier version, put back', 'unfinished file'])
+  expect(removed.map(({ what }) => what).sort()).toEqual(['earlier version, restored', 'unfinished file'])
   expect(readdirSync(dir).sort()).toEqual(['a', 'b'])
   expect([readFileSync(join(dir, 'a'), 'utf8'), readFileSync(join(dir, 'b'), 'utf8')]).toEqual(['half', 'new'])
 })

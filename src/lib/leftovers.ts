@@ -73,7 +73,7 @@ async function findIn(dir: string, { mark, process }: Noted, { claims }: SweepOp
 async function nameOf(path: string): Promise<string> {
   const name = path.split('/').at(-1) ?? ''
   const target = await targetOf(path)
-  if (target !== null) return 'earlier version, put back'
+  if (target !== null) return 'earlier version, restored'
   if (parseDraftName(name) === null) return 'claim of a dead process'
   const kind = await kindAt(path).catch(() => 'other')
   return kind === 'dir' ? 'unfinished directory' : 'unfinished file'

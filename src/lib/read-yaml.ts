@@ -21,7 +21,7 @@ export function readYaml(
   if (text.length > maxChars) throw new SyntaxError(`more than ${maxChars} characters`)
   const document = parsed(text, options)
   if (isTooDeep(document))
-    throw new SyntaxError(`an alias inside of what it stands for, or values ${tooDeep().message}`)
+    throw new SyntaxError(`an alias inside the value it refers to, or values ${tooDeep().message}`)
   return document
 }
 

@@ -168,13 +168,13 @@ async function findEntry(queries: Queries, kind: EntryKind, given: string): Prom
     : entries
   if (only === undefined)
     throw new UserError(
-      `the registry knows no ${kind} called ${JSON.stringify(given)}`,
-      'names are matched as a whole; registry search, lineage and sql show them',
+      `the registry has no ${kind} ${JSON.stringify(given)}`,
+      'give the full name; registry search, lineage and sql show names',
     )
   if (others.length > 0)
     throw new UserError(
       `${JSON.stringify(given)} is the name of more than one ${kind}`,
-      `name one of them: ${entries.map((one) => (one.version === '' ? one.id : `${one.name}@${one.version}`)).join(', ')}`,
+      `use one of these: ${entries.map((one) => (one.version === '' ? one.id : `${one.name}@${one.version}`)).join(', ')}`,
     )
   return { kind, id: only.id, name: only.version === '' ? only.name : `${only.name}@${only.version}` }
 }
@@ -186,11 +186,14 @@ function parseValue(kind: EntryKind, column: string, value: string): Value {
     const near = nearest(column, Object.keys(columns))
     throw new UserError(
       `--set ${column}: expected a column of a ${kind} that can be changed`,
-      near === null ? `these can: ${changeableColumns(kind).join(', ')}` : `did you mean ${near}?`,
+      near === null ? `columns that can be changed: ${changeableColumns(kind).join(', ')}` : `did you mean ${near}?`,
     )
   }
   const wrong = (expected: string) =>
-    new UserError(`--set ${column}: expected ${expected}, got ${JSON.stringify(value.slice(0, 80))}`, 'correct it')
+    new UserError(
+      `--set ${column}: expected ${expected}, got ${JSON.stringify(value.slice(0, 80))}`,
+      'correct the value',
+    )
   if (typeof takes !== 'string') {
     if (takes.includes(value)) return value === 'null' ? null : value
     throw wrong(`one of ${takes.join(', ')}`)
@@ -203,9 +206,9 @@ function parseValue(kind: EntryKind, column: string, value: string): Value {
   if (takes === 'optional text') return value
   if (takes === 'optional json') {
     if (parseJson(value) !== undefined) return value
-    throw wrong('JSON, or null for nothing')
+    throw wrong('JSON, or null')
   }
   const count = Number(value)
   if (/^\d+$/.test(value) && Number.isSafeInteger(count)) return count
-  throw wrong('a whole number, or null for none')
+  throw wrong('a whole number, or null')
 }

@@ -53,7 +53,7 @@ async function isCurrent(database: Database): Promise<boolean> {
   if (unknown !== undefined)
     throw new UserError(
       `the registry has the change ${unknown}, which this version of ot-agent does not know`,
-      'install the version of ot-agent that made it, or a newer one',
+      'install the version of ot-agent that wrote it, or a newer one',
     )
   return migrations.every(({ name }) => done.has(name))
 }
@@ -73,7 +73,7 @@ async function tablesOf(queries: Queries): Promise<ReadonlySet<string>> {
 
 function foreignTables(name: string): UserError {
   return new UserError(
-    `the database has a table ${name} that no registry of ot-agent made`,
-    'name an empty database, or an empty schema (?search_path=NAME in the URL)',
+    `the database has a table ${name} that ot-agent did not create`,
+    'use an empty database, or an empty schema (?search_path=NAME in the URL)',
   )
 }

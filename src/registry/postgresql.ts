@@ -19,8 +19,11 @@ export async function openPostgresql(address: string): Promise<Database> {
   } catch (error) {
     await client.end({ timeout: 1 })
     throw new UserError(
-      `the PostgreSQL of the registry cannot be used: ${codeOf(error) ?? ''} ${messageOf(error)}`.replace(/\s+/g, ' '),
-      'check its URL, and that the server runs and knows the account',
+      `cannot use the PostgreSQL database of the registry: ${codeOf(error) ?? ''} ${messageOf(error)}`.replace(
+        /\s+/g,
+        ' ',
+      ),
+      'check its URL, and that the server is running and has the account',
     )
   }
 }
@@ -34,7 +37,7 @@ function optionsOf(address: string) {
     try {
       return decodeURIComponent(part)
     } catch {
-      throw new UserError('the registry: expected a URL, got one with a stray % in it', 'write % as %25')
+      throw new UserError('the registry: expected a URL, got one with a stray %', 'write % as %25')
     }
   }
   const host = url.searchParams.get('host') || url.hostname.replace(/^\[|\]$/g, '') || 'localhost'

@@ -21,8 +21,8 @@ export async function openSqlite(path: string): Promise<Database> {
   } catch (error) {
     if (error instanceof UserError) throw error
     throw new UserError(
-      `${path}: expected a registry, got what SQLite cannot open: ${messageOf(error)}`,
-      'name another file with --registry, or restore this one from an export',
+      `${path}: expected a registry, got a file that SQLite cannot open: ${messageOf(error)}`,
+      'choose another file with --registry, or restore this one from an export',
     )
   }
 }

@@ -28,8 +28,8 @@ export function diskFullFailure(what: string, cause: unknown): BoundaryError {
 /** A job's way to say so. */
 function diskFullError(jobDir: string): UserError {
   return new UserError(
-    `expected room to write, found the disk of ${jobDir} full; the job stopped`,
-    'free some space and run the same command again: finished trials are kept, the rest is done then',
+    `the disk of ${jobDir} is full; the job stopped`,
+    'free some space and run the same command again: finished trials are kept',
   )
 }
 
@@ -59,7 +59,7 @@ function ranOut(resource: Resource, what: string, cause?: unknown): BoundaryErro
 /** A job's way to say so, where it cannot even write its records. */
 function exhaustedError(resource: Resource, jobDir: string): UserError {
   return new UserError(
-    `expected to write to ${jobDir}, but this machine has run out of ${resource}; the job stopped`,
+    `cannot write to ${jobDir}: this machine has run out of ${resource}; the job stopped`,
     'end other programs or run fewer trials at once (-n), then run the same command again: finished trials are kept',
     3,
   )

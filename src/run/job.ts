@@ -100,7 +100,7 @@ async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome
   }
   const writer = makeResultWriter(job.dir, current)
   const log = makeJobLog(job.dir)
-  log.say(`${job.continued ? 'continues' : 'starts'}: ${pending.length} of ${job.plan.length} trials to run`)
+  log.say(`${job.continued ? 'resuming' : 'starting'}: ${pending.length} of ${job.plan.length} trials to run`)
   const watch = joinWatches(
     counter(counts, liveStats, writer.touch),
     logger(log.say),
@@ -113,7 +113,7 @@ async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome
     await Promise.allSettled([writer.finish(), log.end()])
     throw error
   }
-  log.say(signal.aborted ? 'stopped before its end' : 'ends')
+  log.say(signal.aborted ? 'stopped early' : 'ends')
   await log.end()
   await writer.finish().catch((error: unknown) => Promise.reject(storeFailure(error, job.dir)))
   return { job, result: current(true), liveStats }
@@ -173,7 +173,7 @@ function counter(counts: { running: Set<string>; retries: number }, liveStats: L
 function logger(say: (line: string) => void): JobWatch {
   return {
     started: () => {},
-    retrying: (record, waitSec) => say(`${record.name}: ${describeEnd(record.end)}; again in ${waitSec} s`),
+    retrying: (record, waitSec) => say(`${record.name}: ${describeEnd(record.end)}; retrying in ${waitSec} s`),
     ended: (record) => say(`${record.name}: ${describeEnd(record.end)}`),
     reduced: say,
   }

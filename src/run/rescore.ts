@@ -59,7 +59,7 @@ async function rescoreAll(request: JobToRescore & RescoreRequest): Promise<Map<s
   return rows
 }
 
-const taskIsGone: Rescored = { kind: 'not-rescorable', reason: 'its task is no longer there' }
+const taskIsGone: Rescored = { kind: 'not-rescorable', reason: 'its task no longer exists' }
 
 function taskOf({ task }: TrialRecord, tasks: readonly Task[]): Task | undefined {
   return tasks.find(({ dir }) => dir === task.path) ?? tasks.find(({ name }) => name === task.name)

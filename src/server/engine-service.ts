@@ -65,7 +65,7 @@ function answerOf(outcome: ModelOutcome): ServiceAnswer {
     case 'context-exceeded':
       return fault('context-exceeded', outcome.message)
     case 'budget-exceeded':
-      return fault('forbidden', `the budget of ${outcome.budget} is spent`)
+      return fault('forbidden', `the budget of ${outcome.budget} is used up`)
   }
 }
 

@@ -21,8 +21,8 @@ export async function listen(
   }).catch((error: unknown) => {
     const inUse = codeOf(error) === 'EADDRINUSE'
     throw new UserError(
-      `expected to listen on ${host} port ${port}, got ${inUse ? 'a port that is in use' : messageOf(error)}`,
-      inUse ? 'choose another one with --port; 0 takes any that is free' : 'choose another --host or --port',
+      `expected to listen on ${host} port ${port}, ${inUse ? 'but the port is in use' : `got ${messageOf(error)}`}`,
+      inUse ? 'choose another one with --port; 0 takes any free port' : 'choose another --host or --port',
     )
   })
   const { port: taken } = server.address() as AddressInfo

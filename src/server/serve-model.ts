@@ -151,7 +151,7 @@ function sparingly(log: NonNullable<ServeSettings['log']>): (line: string, statu
   let refused = 0
   return (line, status) => {
     if (![401, 403, 408, 413, 429].includes(status) || ++refused <= mostRefusals) log(line, status)
-    else if (refused % 10_000 === 0) log(`${refused} requests were refused so far`, status)
+    else if (refused % 10_000 === 0) log(`${refused} requests refused so far`, status)
   }
 }
 

@@ -28,7 +28,7 @@ test('trials, prices and how many run at once make tokens, cost and hours', () =
   expect(estimate.costUsd).toBeCloseTo(1600e-6 + 230e-6 + 600e-6)
   expect(estimate.hours).toBeCloseTo((3 * 15) / 3600)
   expect(estimate.assumptions.join('\n')).toMatch(
-    /3 turns[\s\S]*4 trials at once[\s\S]*input 1 USD, output 2 USD, cached 0.1 USD/,
+    /3 turns[\s\S]*4 trials at a time[\s\S]*input 1 USD, output 2 USD, cached 0.1 USD/,
   )
 })
 

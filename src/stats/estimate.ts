@@ -109,7 +109,7 @@ export function estimateJob(
     hours: (Math.ceil(trials / atOnce) * each.sec) / 3600,
     assumptions: [
       `per trial: ${each.source}`,
-      `${atOnce} trials at once all the time, and a server that does not slow down`,
+      `always ${atOnce} trials at a time, and a server that does not slow down`,
       'no retries',
       facts ? pricesLine(facts) : 'no model, so no cost',
     ],

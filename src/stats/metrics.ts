@@ -18,7 +18,7 @@ export function refuseUnknownMetrics(metrics: readonly MetricConfig[]): void {
   for (const [i, { type, kwargs }] of metrics.entries()) {
     if (type === 'uv-script') {
       throw new UserError(
-        `metrics[${i}]: uv-script needs Python and uv, which this program does not run`,
+        `metrics[${i}]: uv-script needs Python and uv, which ot-agent does not run`,
         'use mean, sum, min or max, or run the script on the rewards afterwards',
       )
     }

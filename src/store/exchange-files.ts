@@ -85,7 +85,7 @@ class ExchangeFile {
     if (text === null) return false
     this.bytes += Buffer.byteLength(text) + 1
     if (this.bytes > exchangesLimitBytes) {
-      this.say(`${exchangesName} ends here: it would grow beyond ${exchangesLimitBytes >> 20} MB`)
+      this.say(`${exchangesName} ends here: it would exceed ${exchangesLimitBytes >> 20} MB`)
       return false
     }
     this.lines ??= this.open()
@@ -139,11 +139,11 @@ function recorded(client: ModelClient, file: ExchangeFile): ModelClient {
 
 /** What a server says may quote its key, so that only the kind of failure is written down. */
 function causeOf(error: unknown): [code: string, message: string] {
-  if (isAbort(error)) return ['Aborted', 'the agent hung up, or its time was over']
-  return [error instanceof BoundaryError ? error.code : 'ModelError', 'the call came to no reply']
+  if (isAbort(error)) return ['Aborted', 'the agent hung up or ran out of time']
+  return [error instanceof BoundaryError ? error.code : 'ModelError', 'the call got no reply']
 }
 
 function limitOf(outcome: Exclude<ModelOutcome, { kind: 'reply' }>): [code: string, message: string] {
   if (outcome.kind === 'context-exceeded') return ['ContextLengthExceededError', outcome.message]
-  return ['BudgetExceededError', `the budget of ${outcome.budget} is spent`]
+  return ['BudgetExceededError', `the budget of ${outcome.budget} is used up`]
 }

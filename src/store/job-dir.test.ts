@@ -134,28 +134,28 @@ describe('bad input is two lines', () => {
     await writeFile(join(jobsDir, 'file'), '')
     await cp(join(fixture.pathname, 'hello__AbC23de'), join(jobsDir, 'trial'), { recursive: true })
     await expect(loadJobDir(join(jobsDir, 'missing'))).rejects.toThrow(
-      userError(/expected the directory of a job, got nothing there$/),
+      userError(/expected the directory of a job, found nothing there$/),
     )
-    await expect(loadJobDir(join(jobsDir, 'file'))).rejects.toThrow(userError(/got a file$/))
-    await expect(loadJobDir(jobsDir)).rejects.toThrow(userError(/got a directory without the config.json of a job$/))
+    await expect(loadJobDir(join(jobsDir, 'file'))).rejects.toThrow(userError(/found a file$/))
+    await expect(loadJobDir(jobsDir)).rejects.toThrow(userError(/found a directory without the config.json of a job$/))
     await expect(loadJobDir(join(jobsDir, 'trial'))).rejects.toThrow(
-      userError(/got a directory without the config.json of a job$/),
+      userError(/found a directory without the config.json of a job$/),
     )
     await expect(listJobs(join(jobsDir, 'missing'))).rejects.toThrow(
-      userError(/expected a directory of jobs, got nothing there$/),
+      userError(/expected a directory of jobs, found nothing there$/),
     )
-    await expect(listJobs(join(jobsDir, 'file'))).rejects.toThrow(userError(/got a file$/))
+    await expect(listJobs(join(jobsDir, 'file'))).rejects.toThrow(userError(/found a file$/))
   })
 
   test('a place where no job can be made, and nothing is left there', async () => {
     await writeFile(join(jobsDir, 'file'), '')
     await expect(createJobDir(join(jobsDir, 'file', 'one'), newJob(), {})).rejects.toThrow(
-      userError(/a part of the path is a file/),
+      userError(/part of the path is a file/),
     )
-    await expect(createJobDir('/sys/jobs/one', newJob(), {})).rejects.toThrow(userError(/^\/sys\/jobs\/one: expected /))
+    await expect(createJobDir('/sys/jobs/one', newJob(), {})).rejects.toThrow(userError(/^\/sys\/jobs\/one: cannot create /))
     await createJobDir(join(jobsDir, 'one'), newJob(), {})
     await expect(createJobDir(join(jobsDir, 'one'), newJob(), {})).rejects.toThrow(
-      userError(/expected no such directory yet, found one$/),
+      userError(/expected a new directory, but it already exists$/),
     )
     expect((await readdir(jobsDir)).sort()).toEqual(['file', 'one'])
   })

@@ -135,7 +135,7 @@ async function readFileOf(dir: string, name: string): Promise<string | null> {
   } catch (error) {
     if (codeOf(error) === undefined) throw error
     throw new UserError(
-      `${join(dir, name)}: expected a file that can be read, got ${codeOf(error)}`,
+      `${join(dir, name)}: expected a readable file, got ${codeOf(error)}`,
       'check the permissions of the directory',
     )
   }
@@ -175,11 +175,12 @@ async function directoriesIn(jobsDir: string): Promise<string[]> {
   } catch (error) {
     if (!isMissing(error) && codeOf(error) !== 'EACCES') throw error
     const got =
-      codeOf(error) === 'ENOENT' ? 'nothing there' : codeOf(error) === 'ENOTDIR' ? 'a file' : 'one that may not be read'
-    throw new UserError(
-      `${jobsDir}: expected a directory of jobs, got ${got}`,
-      'name the directory that was given to run as --jobs-dir',
-    )
+      codeOf(error) === 'ENOENT'
+        ? 'nothing there'
+        : codeOf(error) === 'ENOTDIR'
+          ? 'a file'
+          : 'one without read permission'
+    throw new UserError(`${jobsDir}: expected a directory of jobs, found ${got}`, 'pass the --jobs-dir of a run')
   }
 }
 
@@ -188,7 +189,7 @@ async function notAJob(path: string): Promise<UserError> {
   const got =
     stats === null ? 'nothing there' : stats.isDirectory() ? 'a directory without the config.json of a job' : 'a file'
   return new UserError(
-    `${path}: expected the directory of a job, got ${got}`,
+    `${path}: expected the directory of a job, found ${got}`,
     'jobs list shows the jobs of a directory',
   )
 }
@@ -197,26 +198,26 @@ async function notAJob(path: string): Promise<UserError> {
 function notWritable(error: unknown, dir: string): unknown {
   if (error instanceof AlreadyThere) {
     return new UserError(
-      `${dir}: expected no such directory yet, found one`,
+      `${dir}: expected a new directory, but it already exists`,
       'resume that job, or choose another --job-name',
     )
   }
   const why = reasons[codeOf(error) ?? '']
   if (why === undefined) return error
   return new UserError(
-    `${dir}: expected to make the directory of the job, but ${why}`,
-    'choose another --jobs-dir, or make room or permission there',
+    `${dir}: cannot create the directory of the job: ${why}`,
+    'choose another --jobs-dir, or free some space or fix the permissions there',
   )
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  EACCES: 'it may not be written there (EACCES)',
-  EPERM: 'it may not be written there (EPERM)',
+  EACCES: 'permission denied (EACCES)',
+  EPERM: 'permission denied (EPERM)',
   EROFS: 'the file system is read-only (EROFS)',
   ENOSPC: 'the disk is full (ENOSPC)',
   EDQUOT: 'the disk quota is used up (EDQUOT)',
-  ENOTDIR: 'a part of the path is a file (ENOTDIR)',
-  EEXIST: 'a part of the path is a file (EEXIST)',
+  ENOTDIR: 'part of the path is a file (ENOTDIR)',
+  EEXIST: 'part of the path is a file (EEXIST)',
   ENAMETOOLONG: 'the name is too long (ENAMETOOLONG)',
 }
 

@@ -135,8 +135,8 @@ function refuseLiving(holder: ProcessIdentity, jobDir: string): void {
   const where = liveness === 'alive' ? '' : ` ${isHere ? 'in another container' : `on ${holder.host}`}`
   const hint =
     liveness === 'alive'
-      ? 'wait for it, or stop it first'
-      : `if nothing runs there any more, remove ${join(jobDir, 'owner.json')}`
+      ? 'wait until it ends, or stop it first'
+      : `if nothing runs there any longer, remove ${join(jobDir, 'owner.json')}`
   throw new UserError(`${jobDir}: process ${holder.pid}${where} is already running this job`, hint)
 }
 

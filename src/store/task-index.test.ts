@@ -177,7 +177,7 @@ test('does not take in what has just changed, nor a task with links', async () =
 
 test.each([
   ['is cut', (text: string) => text.slice(0, -20)],
-  ['is not what was written', (text: string) => text.replace('"content":"', '"content":"0')],
+  ['has changed since it was written', (text: string) => text.replace('"content":"', '"content":"0')],
   ['is empty', () => ''],
   ['is another version’s', (text: string) => text.replace(/^\w+/, '0')],
 ])('an index that %s counts as none', async (_, change) => {

@@ -243,12 +243,15 @@ function parseRecord(line: unknown): RowRecord | null {
 async function refuseOtherFolder(dir: string): Promise<void> {
   const names = await readdir(dir).catch((error: unknown): string[] => {
     if (codeOf(error) === 'ENOENT') return []
-    throw new UserError(`${dir}: expected a folder for the tasks, got ${messageOf(error)}`, 'name another --output-dir')
+    throw new UserError(
+      `${dir}: expected a folder for the tasks, got ${messageOf(error)}`,
+      'choose another --output-dir',
+    )
   })
   if (names.length === 0 || names.includes('.work')) return
   throw new UserError(
-    `${dir}: expected a new or empty folder, or one of an earlier run, found ${names.length} other things`,
-    'name another --output-dir',
+    `${dir}: expected a new or empty folder, or one of an earlier run, found ${names.length} other entries`,
+    'choose another --output-dir',
   )
 }
 
@@ -272,7 +275,7 @@ async function checkIdentity(dir: string, identity: SetIdentity, scratchDir: str
   }
   throw new UserError(
     `${dir}: expected tasks made with the same ${changed}, ${show(identity[changed])}, found ${show(before[changed])}`,
-    'name another --output-dir, or start over with --overwrite',
+    'choose another --output-dir, or start over with --overwrite',
   )
 }
 

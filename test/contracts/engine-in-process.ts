@@ -39,7 +39,7 @@ export function inProcessLaws(name: string, { make, slow, forgetful }: InProcess
       expect(same(streamed)).toEqual(same(await ask(make(), { maxOutputTokens: 60 })))
     })
 
-    test('equal seeds and conversations give equal replies', async () => {
+    test('seed for sampling: the same seed and conversation give the same reply', async () => {
       const draw = { temperature: 1.5, maxOutputTokens: 12 }
       expect(same(await ask(make({ seed: 4 }), draw))).toEqual(same(await ask(make({ seed: 4 }), draw)))
     })

@@ -188,7 +188,7 @@ export function engineLaws(name: string, { voice, make, keyHeader }: EngineUnder
       const { signal } = new AbortController()
       expect(await engine.health(signal)).toEqual({ healthy: true, models: ['m'] })
       server.plan(voice.fails(404, 'no such model'))
-      const reason = expect.stringMatching(/(serves nothing|no cache folder); asked for a word, it failed too: .*404/)
+      const reason = expect.stringMatching(/(serves nothing|no cache folder); a short test request failed too: .*404/)
       expect(await engine.health(signal)).toMatchObject({ healthy: false, reason })
     })
 

@@ -68,7 +68,7 @@ withSandboxes('a trial whose agent changes the system', () => {
     expect(record.end).toMatchObject(scored(1))
     expect(record.system).toBeUndefined()
     expect(record.config.verifier.agentMayModifySystem).toBe(true)
-    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).not.toContain('put back')
+    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).not.toContain('restored system files')
   })
 
   test('is scored 0, not failed, when its tests give nothing on one of the two systems', async () => {

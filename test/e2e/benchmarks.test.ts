@@ -96,7 +96,7 @@ test('tasks of a Harbor registry are fetched and packed, and the pack is found b
   const again = await run(cwd, ['benchmarks', 'fetch', 'tblite', '--from', 'harbor:small', '--registry', registry])
   expect([again.status, again.stderr.split('\n')[0]]).toEqual([
     2,
-    'error: openthoughts-tblite: expected a path that is free, found something there',
+    'error: openthoughts-tblite: expected a new path, but it already exists',
   ])
   const ways = [`harbor:small@1.2`, 'openthoughts-tblite', `git:file://${repository}#tasks`]
   const digests = []
@@ -212,17 +212,17 @@ const rowsFile = {
   'twins.jsonl': '{"id":"a","text":"x"}\n{"id":"a","text":"y"}\n',
 }
 test.each([
-  [['pack', 'terminal-bench-3', '--from', 'rows.jsonl'], 2, 'no benchmark is called "terminal-bench-3"'],
+  [['pack', 'terminal-bench-3', '--from', 'rows.jsonl'], 2, 'unknown benchmark "terminal-bench-3"'],
   [['pack', 'gaia', '--from', 'rows.jsonl'], 2, 'expected a column with the text of a task, found foo'],
   [['pack', 'gaia', '--from', 'rows.jsonl', '--text-column', 'q'], 2, 'expected the column q, found foo'],
   [['pack', 'gaia', '--from', 'none.jsonl'], 2, 'none.jsonl: expected tasks, found none'],
-  [['pack', 'gaia', '--from', 'twins.jsonl'], 2, 'two tasks are called "a"'],
+  [['pack', 'gaia', '--from', 'twins.jsonl'], 2, 'expected different task ids, got "a"'],
   [['pack', 'gaia', '--from', 'empty'], 2, 'empty: expected tasks, found none'],
   [['pack', 'gaia', '--from', 'nowhere'], 2, 'nowhere: expected tasks or rows, found nothing there'],
   [
     ['pack', 'gaia', '--from', 'twins.jsonl', '-o', 'rows.jsonl'],
     2,
-    'rows.jsonl: expected a free path or an earlier pack',
+    'rows.jsonl: expected a new path or an earlier pack',
   ],
   [
     ['pack', 'gaia', '--from', 'twins.jsonl', '-o', resolve('benchmarks/bfcl.pack')],
@@ -230,9 +230,9 @@ test.each([
     'expected an earlier pack of gaia, found one of bfcl',
   ],
   [['pack', 'gaia', '--from', 'hf:lab/nothing'], 2, 'lab/nothing'],
-  [['pack', 'gaia', '--from', 'harbor:gaia', '--registry', 'rows.jsonl'], 2, "expected a registry of Harbor's"],
+  [['pack', 'gaia', '--from', 'harbor:gaia', '--registry', 'rows.jsonl'], 2, 'expected a Harbor registry'],
   [['pack', 'tblite', '--registry', nobody], 3, 'no tasks of openthoughts-tblite: http://127.0.0.1:9/registry.json'],
-  [['fetch', 'terminal-bench'], 2, 'no benchmark is called "terminal-bench"'],
+  [['fetch', 'terminal-bench'], 2, 'unknown benchmark "terminal-bench"'],
   [['fetch', 'tblite', '--registry', nobody], 3, 'no tasks of openthoughts-tblite: http://127.0.0.1:9/registry.json'],
   [['fetch', 'gaia', '--from', 'git:file:///nowhere/at/all'], 3, 'git could not fetch it'],
 ] as const)('%j ends with %i in two lines and writes nothing', async (args, status, message) => {

@@ -62,7 +62,7 @@ const bad: Record<string, { changes: Record<string, string | null>; check: strin
     'no-solution': {
       changes: { 'solution/solve.sh': null },
       check: 'lint',
-      reason: /no solution to prove it can be solved/,
+      reason: /has no solution to prove that it can be solved/,
     },
     'no-tests': { changes: { 'tests/test.sh': null }, check: 'lint', reason: /no-tests: tests\/test.sh/ },
     'broken-toml': { changes: { 'task.toml': 'schema_version = \n' }, check: 'lint', reason: /task\.toml/ },
@@ -256,9 +256,9 @@ withSandboxes('tasks check', () => {
     const [weak] = await check('weak')
     expect(checkOf(weak, 'forger')).toMatchObject({
       outcome: 'fail',
-      reasons: [expect.stringMatching(/forged reward counts/)],
+      reasons: [expect.stringMatching(/forged reward was accepted/)],
     })
-    expect(weak?.notes.join()).toMatch(/could prepare/)
+    expect(weak?.notes.join()).toMatch(/could tamper with/)
     expect(weak?.verdict).toBe('rejected')
     const [real] = await check('real')
     expect(real?.verdict).toBe('accepted')

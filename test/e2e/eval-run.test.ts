@@ -109,7 +109,7 @@ withSandboxes('eval run', () => {
     const [run] = JSON.parse(weak.stdout).runs
     expect(run).toMatchObject({ state: 'complete', trials: { trials: 30, scored: 30 }, accuracy: { tasks: 30 } })
     const near = await evaluate('near', '--no-smoke', '-l', '10')
-    expect(near.stderr).toContain('words has 30 tasks, of which 10 are run')
+    expect(near.stderr).toContain('running 10 of the 30 tasks of words')
     const registered = await ot('registry', 'search', '--benchmark', 'words', '--json')
     expect(JSON.parse(registered.stdout).runs).toMatchObject([
       { job_name: 'near', accuracy: 0.99, n_trials: 10 },
@@ -119,7 +119,7 @@ withSandboxes('eval run', () => {
     const [clear, close] = [await ot('eval', 'compare', 'good', 'weak'), await ot('eval', 'compare', 'good', 'near')]
     expect(clear.stdout).toMatch(/^good is better than weak by 20\.0 points \(95 % interval \+\d/)
     expect(close.stdout).toMatch(/^Undecided: the difference between good and near, \+1\.0 points, is within noise/)
-    expect(close.stdout).toContain('Left out of good − near: 20 tasks that only the first has a score for.')
+    expect(close.stdout).toContain('Left out of good − near: 20 tasks scored only in the first.')
   })
 
   test('a trial without a score makes a partial result, and the same command runs only that one', async () => {

@@ -117,7 +117,7 @@ withSandboxes('an agent that left a timer behind', () => {
     expect(ran.code, ran.stderr).toBe(0)
     expect(JSON.parse(ran.stdout)).toMatchObject({ finished: true, ends: { scored: 2 } })
     for (const what of ['late timer', 'late promise'])
-      expect(ran.stderr).toMatch(new RegExp(`^trial csv-to-json__\\w+: an error outside of any call.*${what}$`, 'm'))
+      expect(ran.stderr).toMatch(new RegExp(`^trial csv-to-json__\\w+: error in background code.*${what}$`, 'm'))
     const trial = readdirSync(join(folder, 'jobs/late')).find((name) => name.startsWith('csv-to-json__')) ?? ''
     expect(readFileSync(join(folder, 'jobs/late', trial, 'trial.log'), 'utf8')).toContain('late timer')
   })

@@ -10,7 +10,7 @@ const tasks = join(scratch, 'tasks')
 const job = join(scratch, 'jobs/job')
 const named = ['--pass-env', 'OTHER_SECRET', '--pass-env', 'MY_SECRET']
 const refusal =
-  /variables of this machine that were not named for this run: (MY|OTHER)_SECRET.*--pass-env (MY|OTHER)_SECRET/s
+  /environment variables of this machine that this run does not allow: (MY|OTHER)_SECRET.*--pass-env (MY|OTHER)_SECRET/s
 
 withSandboxes('a task that names variables of this machine', () => {
   beforeAll(async () => {
@@ -27,7 +27,7 @@ withSandboxes('a task that names variables of this machine', () => {
   ])('%s passes on only those that were named for it', (_, line) => {
     const { status, stdout, stderr } = ot(...line, ...named.slice(0, 2))
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
-    expect(stderr).toMatch(/named for this run: MY_SECRET\nhint: --pass-env MY_SECRET passes/)
+    expect(stderr).toMatch(/this run does not allow: MY_SECRET\nhint: --pass-env MY_SECRET passes/)
     expect(ot(...line, ...named).stderr).not.toMatch(refusal)
   })
 
@@ -40,7 +40,7 @@ withSandboxes('a task that names variables of this machine', () => {
     for (const file of [join(trial, 'result.json'), 'result.json']) rmSync(join(job, file))
     const { status, stdout, stderr } = ot(...line, ...named.slice(0, 2))
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
-    expect(stderr).toMatch(/named for this run: MY_SECRET\nhint: --pass-env MY_SECRET passes/)
+    expect(stderr).toMatch(/this run does not allow: MY_SECRET\nhint: --pass-env MY_SECRET passes/)
     expect(existsSync(join(job, trial, 'result.json'))).toBe(false)
     expect(ot(...line, '-q', ...named)).toMatchObject({ status: 0 })
     expect(existsSync(join(job, trial, 'result.json'))).toBe(true)

@@ -267,13 +267,13 @@ test('squash asks at a terminal, and only a yes removes the history', patient, a
   const repo = hub.repo('org/asked')
   repo.put('a.txt', 'a')
   for (const [typed, says, code] of [
-    ['n\r', 'expected a yes to remove history, got none', 2],
-    ['\r', 'expected a yes to remove history, got none', 2],
+    ['n\r', 'expected confirmation to remove history, got none', 2],
+    ['\r', 'expected confirmation to remove history, got none', 2],
     ['\x03', 'cancelled', 130],
     ['\x04', 'cancelled', 130],
   ] as const) {
     const { exitCode, shown } = await atTerminal(['hub', 'squash', 'org/asked'], typed)
-    expect(shown).toContain('org/asked (main): 2 commits become one; older revisions are gone for good')
+    expect(shown).toContain('org/asked (main): 2 commits become one; older revisions are lost for good')
     expect(shown).toContain(says)
     expect(exitCode).toBe(code)
     expect(repo.history('main')).toHaveLength(2)

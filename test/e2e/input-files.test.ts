@@ -114,11 +114,14 @@ export default definePipeline({
   writeFileSync(join(dir, 'none.ts'), pipeline)
   writeFileSync(join(dir, 'none.csv'), 'id,text\n')
   const empty = await ot('generate', 'none.ts', '--no-decontaminate')
-  expect(empty).toMatchObject({ code: 3, stderr: expect.stringMatching(/found none\nhint: is the source empty\?/) })
+  expect(empty).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(/found none\nhint: check that the source is not empty/),
+  })
   writeFileSync(join(dir, 'none.csv'), 'id,text\na,x\n')
   const dropped = await ot('generate', 'none.ts', '--no-decontaminate', '--output-dir', 'dropped')
   expect(dropped.code).toBe(3)
-  expect(dropped.stderr).toMatch(/none of 1 rows \(never 1\)\nhint: dropped\/rejects\.jsonl has the reason/)
+  expect(dropped.stderr).toMatch(/none of 1 rows \(never 1\)\nhint: dropped\/rejects\.jsonl lists the reason/)
   const rows = await ot('generate', 'none.csv')
   expect(rows).toMatchObject({ code: 2, stderr: expect.stringContaining('generate PIPELINE --source none.csv') })
 })

@@ -53,7 +53,7 @@ withSandboxes('a judge in a recipe', () => {
     }
     await expect(verify(0.1, [one, two])).rejects.toMatchObject({
       name: 'UserError',
-      message: 'the budget of 0.1 USD is spent after 1 of 2 tasks',
+      message: 'the budget of 0.1 USD was used up after 1 of 2 tasks',
       hint: expect.stringContaining('raise budgetUsd'),
     })
     expect(server.requests).toHaveLength(1)
@@ -63,7 +63,7 @@ withSandboxes('a judge in a recipe', () => {
     expect(await judgedIn(join(workDir, 'checks'))).toEqual({ requests: 2, costUsd: 0.28 })
     expect(said.at(-1)).toBe('judge: 2 requests, 22 in, 6 out, $0.28')
     // Other tasks of the stage share its budget, whoever runs them.
-    await expect(verify(0.28, [three])).rejects.toThrow('the budget of 0.28 USD is spent after 0 of 1 tasks')
+    await expect(verify(0.28, [three])).rejects.toThrow('the budget of 0.28 USD was used up after 0 of 1 tasks')
     expect(server.requests).toHaveLength(2)
   })
 

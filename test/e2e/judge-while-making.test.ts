@@ -8,7 +8,7 @@ import { collect, ot, startJudge, verdict } from './judge-kit.ts'
 import { scratch, withSandboxes } from './kit.ts'
 
 const missing = (what: string) =>
-  new RegExp(`^error: ${what} judged by a model, and none was given\nhint: name one with --judge-model.*\n$`)
+  new RegExp(`^error: ${what} judged by a model, but no model was set\nhint: pass --judge-model.*\n$`)
 
 test('a pipeline whose tasks are judged makes none when nobody would judge what agents do', {
   timeout: 60_000,

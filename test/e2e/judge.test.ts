@@ -106,8 +106,7 @@ withSandboxes('a task that a model judges', () => {
 
 test('every command that runs tests names the option when there is no judge', { timeout: 60_000 }, async () => {
   const dir = await writeJudged(scratch, 'unjudged')
-  const twoLines =
-    /^error: task .*unjudged is judged by a model, and none was given\nhint: name one with --judge-model.*\n$/
+  const twoLines = /^error: task .*unjudged is judged by a model, but no model was set\nhint: pass --judge-model.*\n$/
   for (const words of [
     ['run', '-p', dir, '--jobs-dir', join(scratch, 'none')],
     ['tasks', 'check', dir],

@@ -235,7 +235,7 @@ describe('a dataset is read as it is', () => {
     expect(await refusal('--dataset', write('odd.jsonl', [{ text: 'a', label: 1 }]))).toMatch(
       /found the columns text, label/,
     )
-    expect(await refusal()).toMatch(/expected something to train on/)
+    expect(await refusal()).toMatch(/expected a dataset to train on/)
     writeFileSync(join(dir, 'broken.parquet'), 'PAR1 no parquet')
     expect(await refusal('--dataset', join(dir, 'broken.parquet'))).toMatch(/broken\.parquet: expected rows/)
   })
@@ -257,7 +257,7 @@ describe('before anything is submitted', () => {
     expect(cut.notes).toMatch(/WARNING: cutoff_len 300 cuts 1 of 20 rows short \(5\.0 %\)/)
     expect((await dryRun(...with_(path, '--cutoff-len', '300', '--preflight', 'false'))).notes).not.toContain('WARNING')
     expect((await dryRun('--dataset', path, '--base-model', 'org/elsewhere')).notes).toContain(
-      'no tokenizer of org/elsewhere was found here',
+      'found no tokenizer of org/elsewhere on this machine',
     )
   })
 
@@ -357,7 +357,7 @@ describe('what an export wants left out of training', () => {
   test('flags of single messages are pointed out, and rows without a reply that is left', async () => {
     const rows = [...(await masked('flag', unparsed(1))), ...(await masked('flag', unparsed(1, 3))), unparsed()]
     const { notes } = await look(await exported('flags', 'messages', rows))
-    expect(notes).toMatch(/WARNING: 2 of 3 rows have replies that are marked .*how: 'expand'/)
+    expect(notes).toMatch(/WARNING: 2 of 3 rows have replies marked .*how: 'expand'/)
     expect(notes).toContain('WARNING: 1 of 3 rows have no trainable tokens')
   })
 

@@ -124,7 +124,7 @@ withSandboxes('a listener that evaluates by itself', () => {
     expect(seen).toMatchObject([{ name: 'bash', ownerPid: child.pid }])
     expect(seen[0].pids).toContain(left)
     const { stdout } = await ot(registry, 'clean').ended
-    expect(stdout).toContain(`stopped the model server bash of process ${child.pid}, which is dead`)
+    expect(stdout).toContain(`stopped the model server bash of process ${child.pid}, which has died`)
     expect(isAlive(left)).toBe(false)
     expect(pidsIn('servers').some(isAlive)).toBe(false)
     expect(JSON.parse((await ot(registry, 'clean', '--json').ended).stdout).servers).toEqual([])
@@ -160,7 +160,7 @@ withSandboxes('a listener that evaluates by itself', () => {
     await first.ended
     await expireLeases(registry)
     const second = listen(registry, ...words)
-    await until('the second listener', () => second.says('which a listener left running'), 60)
+    await until('the second listener', () => second.says('which another listener left running'), 60)
     writeFileSync(join(place, 'go'), '')
     const { status, stdout, stderr } = await second.ended
     expect({ status, stdout }, stderr).toEqual({ status: 0, stdout: '1 done, 0 running, 0 waiting, 0 failed\n' })

@@ -118,7 +118,7 @@ test('a run that leaves no row says which stage dropped the last one, and ends w
   expect(written).not.toBe('')
   const { status, stdout, stderr } = again()
   expect(status, stderr).toBe(3)
-  expect(stdout).toMatch(/text-file: no rows, so it stays as an earlier run left it\n$/)
+  expect(stdout).toMatch(/text-file: no rows, so the dataset of an earlier run is kept\n$/)
   expect(await lines()).toBe(written)
   expect(JSON.parse(await readFile(join(dir, 'empty/manifest.json'), 'utf8'))).toMatchObject({ outputs: [] })
   expect(stderr).toMatch(/empty: short dropped every row\nhint: .* recipe explain .*empty --dropped short shows why/)

@@ -59,7 +59,7 @@ describe.skipIf(!canMount(small))('a disk that fills while a sink writes (needs 
       (thrown: unknown) => thrown,
     )
     expect(error).toBeInstanceOf(UserError)
-    expect(String(error)).toContain('stage sharegpt: expected room to write, found the disk full')
+    expect(String(error)).toContain('stage sharegpt: the disk is full')
     expect(readdirSync(join(small, 'run/out'))).toEqual([])
     const shards = await readTree(join(small, 'run/stages'))
     resizeSmallDisk(small, '64m')

@@ -73,11 +73,11 @@ describe('the demo in small', needs('bwrap', 'unshare', 'nsenter', 'git'), () =>
     const first = program('demo', '--limit', '1', '-o', out)
     expect({ status: first.status, stderr: first.stderr }).toMatchObject({
       status: 0,
-      stderr: expect.stringContaining('The teacher is a stand-in, no model'),
+      stderr: expect.stringContaining('The teacher is a stand-in, not a model'),
     })
     expect(first.stdout).toMatch(/^mix +3 +3$/m)
     expect(first.stdout).toMatch(/^rollout +(\d+) +\1$/m)
-    expect(first.stdout).toMatch(/^\d+ traces to train on and [1-9]\d* to validate with:$/m)
+    expect(first.stdout).toMatch(/^\d+ training traces and [1-9]\d* validation traces:$/m)
     expect(readdirSync(join(out, 'out/dataset')).sort()).toEqual(
       expect.arrayContaining(['README.md', 'data', 'dataset_info.json', 'jsonl', 'train.yaml']),
     )
@@ -90,7 +90,7 @@ describe('the demo in small', needs('bwrap', 'unshare', 'nsenter', 'git'), () =>
     const again = JSON.parse(program('demo', '--limit', '1', '-o', out, '--json', '--quiet').stdout)
     expect(again.cached).toHaveLength(again.stages.length - 3)
     expect(again.sinks[0].cached).toBe(true)
-    expect(first.stderr).toContain('Now the student composer-6m solves new tasks beside the stand-in')
+    expect(first.stderr).toContain('Now the student composer-6m tries new tasks')
     expect(first.stdout).toMatch(/^student +1 +1$/m)
     expect(again.student.stages.map(({ id }: { id: string }) => id)).toContain('solved')
     const explained = program('recipe', 'explain', out).stdout

@@ -62,7 +62,7 @@ withSandboxes('traces replay', () => {
       expect([code, stdout]).toEqual([0, expect.stringMatching(/^([2-9]) of \1 rows hold\n$/)])
     }
     const homeless = await otAgent('traces', 'replay', out, '-q')
-    expect(homeless).toMatchObject({ code: 3, stdout: expect.stringMatching(/its task is not there/) })
+    expect(homeless).toMatchObject({ code: 3, stdout: expect.stringMatching(/its task no longer exists/) })
     const otherForm = await otAgent(
       'traces',
       'replay',
@@ -79,7 +79,7 @@ withSandboxes('traces replay', () => {
     const readable = join(scratch, 'readable')
     await otAgent('traces', 'export', '-p', join(jobs, 'job'), '--out', readable, '--form', 'readable')
     const refused = await otAgent('traces', 'replay', readable, '--tasks', tasks)
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/form for reading[\s\S]*--form exact/) })
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/the readable form[\s\S]*--form exact/) })
   })
 
   test('replays a dataset that was moved and whose job is gone, with its tasks only: rows of several agents find their options', async () => {
@@ -167,7 +167,10 @@ withSandboxes('traces replay', () => {
     expect(changed).toMatchObject({ code: 3, stdout: expect.stringMatching(/cannot be replayed: its task changed/) })
     rmSync(join(other, 'answer'), { recursive: true })
     const gone = await otAgent('traces', 'replay', join(jobs, 'moved'), '-q')
-    expect(gone).toMatchObject({ code: 3, stdout: expect.stringMatching(/cannot be replayed: its task is not there/) })
+    expect(gone).toMatchObject({
+      code: 3,
+      stdout: expect.stringMatching(/cannot be replayed: its task no longer exists/),
+    })
     rmSync(exchangesOf('moved'))
     const silent = await otAgent('traces', 'replay', join(jobs, 'moved'), '-q')
     expect(silent).toMatchObject({ code: 3, stdout: expect.stringMatching(/recorded no exchanges/) })

@@ -115,7 +115,7 @@ withSandboxes('resuming a job', () => {
     const place = await makePlace(['a'])
     const { dir } = await openPlace(place, { layout: 'packed' })
     const refused = await openPlace(place, { layout: 'harbor' }).then(() => null, messageOfUserError)
-    expect(refused).toBe(`--store: expected packed, as the job in ${dir} was started, got harbor`)
+    expect(refused).toBe(`--store: expected packed, the layout of the job in ${dir}, got harbor`)
     expect(await openPlace(place)).toMatchObject({ layout: 'packed', continued: true })
   })
 

@@ -138,6 +138,6 @@ test('none of what is planted gets out, and each is among the rejects with its r
 
 test('a stage that brings a hack back after the filter ends the run', { timeout: 120_000 }, async () => {
   await expect(run({ use: 'filters/rollouts/reward-hacking' }, { use: 'maps/spoil' })).rejects.toThrow(
-    /stage reward-hacking: row \S+ of the result is one that it drops \(reads-grader\)/,
+    /stage reward-hacking: row \S+ of the result should have been dropped \(reads-grader\)/,
   )
 })

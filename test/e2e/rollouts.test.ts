@@ -116,7 +116,7 @@ withSandboxes('rollouts', () => {
       source,
       agent({ teacher: scripted({ model_info }), concurrency: 1, budgetUsd }),
     ]
-    await expect(run('budget', stages(1))).rejects.toThrow('the budget of 1 USD is spent after 0 of 2 rollouts')
+    await expect(run('budget', stages(1))).rejects.toThrow('the budget of 1 USD was used up after 0 of 2 rollouts')
     const rows = await rowsOf(await run('budget', stages(1000)))
     expect(rows.map(({ reward }) => reward)).toEqual([1, 1])
     // What other shards of the stage have spent is gone for this one.
@@ -126,7 +126,7 @@ withSandboxes('rollouts', () => {
       { use: 'rollouts/allocate', with: { target: 3 } },
       ...stages(spent).slice(1),
     ]
-    await expect(run('budget', more)).rejects.toThrow('is spent after 0 of 3 rollouts')
+    await expect(run('budget', more)).rejects.toThrow('was used up after 0 of 3 rollouts')
   })
 
   test('what cannot be rolled out is dropped with the reason, and the rest goes on', { timeout: 240_000 }, async () => {
@@ -250,7 +250,7 @@ withSandboxes('rollouts', () => {
 
   test('a stage that is not above it cannot choose the teacher', { timeout: 60_000 }, async () => {
     await expect(run('nobody', [source, agent({ teacher: { from: 'nobody' } })])).rejects.toThrow(
-      'asks for the result of "nobody"',
+      'needs the result of "nobody"',
     )
     await expect(run('source', [source, agent({ teacher: { from: 'task-folder' } })])).rejects.toThrow(
       'expected stage task-folder above it to choose a teacher',

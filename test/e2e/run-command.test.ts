@@ -81,7 +81,7 @@ RUN printf '\033]0;owned\007\033[2J\033[31mred\r' >&2; exit 7
     const curious = ['run', '-p', dir, '-o', jobs, '--job-name']
     const refused = ot(...curious, 'refused', '--pass-env', 'PATH')
     expect(refused).toMatchObject({ status: 2, stdout: '' })
-    expect(refused.stderr).toMatch(/not named for this run: HOME\n.*--pass-env HOME/)
+    expect(refused.stderr).toMatch(/this run does not allow: HOME\n.*--pass-env HOME/)
     expect(existsSync(join(jobs, 'refused'))).toBe(false)
     expect(ot('tasks', 'check', dir)).toMatchObject({ status: 2, stderr: expect.stringMatching(/run: PATH, HOME\n/) })
     expect(ot(...curious, 'named', '--pass-env', 'PATH', '--pass-env', 'HOME').status).toBe(0)
@@ -105,10 +105,14 @@ RUN printf '\033]0;owned\007\033[2J\033[31mred\r' >&2; exit 7
     [
       'a jobs directory that cannot be written to',
       ['-p', 'tasks', '-o', '/proc/jobs'],
-      /\/proc\/jobs: expected a directory that jobs can be written to/,
+      /\/proc\/jobs: expected a writable directory for jobs/,
     ],
     ['a jobs directory below a file', ['-p', 'tasks', '-o', 'job.yaml/jobs'], /got ENOTDIR/],
-    ['a result file below a file', ['-p', 'tasks', '--output', 'job.yaml/x'], /--output: expected a file .*ENOTDIR/],
+    [
+      'a result file below a file',
+      ['-p', 'tasks', '--output', 'job.yaml/x'],
+      /--output: expected a writable file.*ENOTDIR/,
+    ],
     ['a job file with a wrong value', ['-c', 'job.yaml'], /agents\[0\]\.name: expected a text, got 5/],
     [
       'a wrong --set',
@@ -116,7 +120,7 @@ RUN printf '\033]0;owned\007\033[2J\033[31mred\r' >&2; exit 7
       /n_atempts is not a key.*\nhint: did you mean n_attempts\?/,
     ],
     ['a variable that is not set', ['-p', 'needs-var'], /needs the host variable NOT_SET_ANYWHERE/],
-    ['a filter that leaves nothing', ['-p', 'tasks', '-i', 'z*'], /found none of 3/],
+    ['a filter that leaves nothing', ['-p', 'tasks', '-i', 'z*'], /but none of 3/],
     [
       'a dataset of a registry',
       ['--set', 'datasets=[{"name":"terminal-bench"}]'],
@@ -150,7 +154,7 @@ RUN printf '\033]0;owned\007\033[2J\033[31mred\r' >&2; exit 7
     expect(readdirSafe(sandboxes)).toEqual([])
     expect(recordKinds(join(jobs, 'stopped')).filter((kind) => kind !== 'cancelled')).toEqual([])
     const again = ot(...line)
-    expect(again.stderr).toContain('continues the job')
+    expect(again.stderr).toContain('resuming the job')
     expect(JSON.parse(again.stdout)).toMatchObject({
       continued: true,
       finished: true,

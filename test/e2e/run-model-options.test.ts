@@ -99,7 +99,7 @@ extra_agent_kwargs: { max_turns: 9 }
     )
     expect(ran.code, ran.stderr).toBe(0)
     expect(JSON.parse(ran.stdout)).toMatchObject({ ends: { scored: 3, meanOverAll: 1 } })
-    expect(ran.stderr).toMatch(/[2-6] trials at once from now on/)
+    expect(ran.stderr).toMatch(/[2-6] now running/)
     expect(ran.stderr).not.toMatch(/adaptive_concurrency/)
   })
 

@@ -51,7 +51,7 @@ withSandboxes('run with a model behind --api-base', () => {
     ]
     const first = await run('budget', [...line, '--budget-requests', '2', '--json'])
     expect(first.stderr).toContain('the budget of 2 requests is spent')
-    expect(first.stderr).toContain('stopped by the budget')
+    expect(first.stderr).toContain('stopped: the budget is used up')
     expect(first.code).toBe(3)
     expect(JSON.parse(first.stdout)).toMatchObject({ finished: false, totalTrials: 2 })
     const second = await run('budget', [...line, '--json'])
@@ -78,20 +78,20 @@ withSandboxes('run with a model behind --api-base', () => {
         '--engine-kwarg',
         'context_tokens=1000',
       ],
-      /the first prompt takes \d+ tokens and a reply 512, and its context holds 1000/,
+      /the first prompt takes \d+ tokens and a reply 512, but its context has only 1000/,
     ],
-    ['a model nobody serves', ['-m', 'some-model'], /needs a model, got some-model, with nothing that says where/],
+    ['a model nobody serves', ['-m', 'some-model'], /needs a model, got some-model, without the address/],
     ['a model without its key', ['-m', 'openai/some-model'], /OPENAI_API_KEY/],
     ['a server that is down', ['-m', 'x', '--api-base', 'http://127.0.0.1:9/v1'], /no model server answers/],
     [
       'a password in an address',
       ['-m', 'x', '--api-base', 'http://me:sk-hidden@127.0.0.1:1/v1'],
-      /expected an address without name, password or query/,
+      /expected an address without user name, password or query/,
     ],
     [
       'a key in an address',
       ['-m', 'x', '--api-base', 'http://127.0.0.1:1/v1?key=sk-hidden'],
-      /without name, password or query/,
+      /without user name, password or query/,
     ],
   ])('%s is refused in two lines before anything is written', async (name, options, message) => {
     const ran = await run(`refused-${name.replaceAll(' ', '-')}`, options)

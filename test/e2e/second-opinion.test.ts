@@ -122,7 +122,7 @@ withSandboxes('a second opinion', () => {
 })
 
 test.each([
-  [['--opinion-tries', '2'], '--opinion-tries is given, and no model that it is for'],
+  [['--opinion-tries', '2'], '--opinion-tries: expected --second-opinion with it'],
   [['--second-opinion', 'nowhere'], '--second-opinion nowhere: expected a model of openai/, anthropic/ or gemini/'],
 ])('%j is the user’s mistake, in two lines', async (words, message) => {
   const { code, stderr } = await ot('tasks', 'check', 'examples/tasks/csv-to-json', ...words)

@@ -51,7 +51,7 @@ test('a server that runs is only asked, and its settings cannot be varied', asyn
     const { status, stdout } = await sweep(...at)
     expect(status).toBe(0)
     expect(stdout).toMatch(/^settings +at once +requests +failed +output tokens\/s/)
-    expect(stdout).toContain('most output tokens per second: -, ')
+    expect(stdout).toContain('highest throughput: -, ')
     const refused = await sweep(...at, '--vary', 'a=1')
     expect(refused.status).toBe(2)
     expect(refused.stderr).toMatch(/^error: --vary: .+\nhint: .+\n$/)
@@ -60,5 +60,5 @@ test('a server that runs is only asked, and its settings cannot be varied', asyn
   }
   const nothing = await sweep('--api-base', `${server.origin}/v1`)
   expect(nothing.status).toBe(3)
-  expect((await sweep()).stderr).toContain('expected what to measure')
+  expect((await sweep()).stderr).toContain('expected something to measure')
 }, 60_000)

@@ -83,7 +83,7 @@ describe('serve', () => {
     const { port } = new URL(made.origin)
     expect((await fetch(`http://127.0.0.1:${port}/v1/models`)).status).toBe(401)
     made.child.kill('SIGTERM')
-    const [, key] = /shown only here: (sk-serve-[0-9a-f]{48})\n/.exec((await made.ended).stderr) ?? []
+    const [, key] = /shown only once: (sk-serve-[0-9a-f]{48})\n/.exec((await made.ended).stderr) ?? []
     expect(key).toBeDefined()
     const file = join(scratch, 'keyed.json')
     const line = ['serve', '--engine', 'scripted', '--tasks', tasks, '--port', '0', '--json', '--endpoint-json', file]
@@ -127,7 +127,7 @@ describe('serve', () => {
       ['serve', '--engine', 'scripted', '--port', '0', '--endpoint-json', '/etc/passwd/x.json'],
       /\/etc\/passwd/,
     ],
-    ['nothing to check', ['serve', '--check'], /expected the server to check/],
+    ['nothing to check', ['serve', '--check'], /expected a server to check/],
     [
       'an endpoint file that is not there',
       ['serve', '--check', '--endpoint-json', '/no/such.json'],
@@ -227,8 +227,8 @@ describe('serve with vllm_server', () => {
     )
     child.kill('SIGTERM')
     const { stderr } = await ended
-    expect(stderr).toContain('this server has no --max-model-len; it is left out')
-    expect(stderr).toContain('this server has no --swap-space; it is left out')
+    expect(stderr).toContain('this server does not support --max-model-len; not passing it')
+    expect(stderr).toContain('this server does not support --swap-space; not passing it')
   })
 
   /** Asks for its key as vLLM does: below /v1, from VLLM_API_KEY. */
@@ -313,13 +313,13 @@ describe('serve with vllm_server', () => {
     const open = await otAgent(['serve', '--config', config, '--no-key'], env).ended
     expect(open).toMatchObject({ code: 2, stderr: expect.stringMatching(/^error: --no-key: .+\nhint: .+\n$/) })
     const { child, ended, says } = otAgent(['serve', '--config', config], env)
-    await says(/reached from outside at/)
+    await says(/reachable from outside at/)
     const { api_key: key, public_url: url } = JSON.parse(readFileSync(join(bin, 'endpoint.json'), 'utf8'))
     expect(url).toBe(`http://127.0.0.1:${outside}`)
     const first = readFileSync(mark, 'utf8')
     expect((await fetch(`${url}/v1/models`)).status).toBe(401)
     writeFileSync(`${mark}.end`, '')
-    await says(/the tunnel ended \(.*exit code 9\); it is opened again/)
+    await says(/the tunnel ended \(.*exit code 9\); reopening it/)
     const answers = () =>
       fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } }).then(
         ({ status }) => status,

@@ -194,7 +194,7 @@ describe('text of servers and programs', () => {
       await writeTask(curious, 'one', { toml: `[environment.env]\nA = "\${MY_SECRET:-none}"\n` })
       const line = ['run', '-p', curious, '-o', join(scratch, `asked-${evil}`)]
       for (const [typed, says] of [
-        ['n\n', /expected a yes to pass variables on/],
+        ['n\n', /expected confirmation to pass environment variables to tasks/],
         ['\x03', /cancelled/],
         ['\x04', /cancelled/],
       ] as const) {

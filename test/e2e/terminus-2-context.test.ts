@@ -142,7 +142,7 @@ withSandboxes('terminus-2 whose context is full', () => {
     const { record, client } = await run([done], {}, 1024)
     expect(client.requests).toEqual([])
     expect(record.end).toMatchObject({
-      failure: { boundary: 'agent', retryable: false, message: expect.stringMatching(/its context holds 1024 \(/) },
+      failure: { boundary: 'agent', retryable: false, message: expect.stringMatching(/its context has only 1024 \(/) },
     })
   })
 

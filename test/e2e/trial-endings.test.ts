@@ -54,7 +54,7 @@ withSandboxes('a trial', () => {
   test('that asks for what the sandbox cannot give fails at the task and names who can', async () => {
     const { record } = await playTrial({ task: { toml: '[environment]\ndocker_image = "debian:12"\n' } })
     expect(record.end).toMatchObject(failedAt('task', 'UnsupportedEnvironmentError'))
-    expect(JSON.stringify(record.end)).toContain('sandboxes that can: docker')
+    expect(JSON.stringify(record.end)).toContain('sandboxes that do: docker')
     expect(record.end).toMatchObject({ failure: { retryable: false } })
   })
 
@@ -180,7 +180,7 @@ withSandboxes('a trial', () => {
     const stubborn = agentThat(async (at) => {
       const tryIt = () => at.sandbox.exec(['true']).catch((error: Error) => error.message)
       // At once: a poll begins only when something waits for it.
-      afterwards = (async () => expect.poll(tryIt, { timeout: 30_000 }).toContain('taken back'))()
+      afterwards = (async () => expect.poll(tryIt, { timeout: 30_000 }).toContain('was released: the phase'))()
       return never()
     })
     await playTrial({ agent: stubborn, config: { agent: agentConfig({ overrideTimeoutSec: 0.05 }) } })
@@ -219,7 +219,7 @@ withSandboxes('a trial', () => {
     expect(record.end).toEqual(scored(1))
     const kept = readFileSync(join(dir, 'verifier/test-stdout.txt'))
     expect([kept.subarray(0, 6).toString(), kept.length]).toEqual(['first\n', 16 * 1024 * 1024])
-    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('is cut to its first')
+    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('was cut to its first')
   })
 
   test.each([

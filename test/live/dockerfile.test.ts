@@ -124,7 +124,7 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
           'RUN id -u > /app/data/../../tmp/uid; cat said > /tmp/copy',
         ].join('\n'),
       )
-      expect(image.notes).toEqual(["base image debian:12-slim is not available here; the host's root is used instead"])
+      expect(image.notes).toEqual(["base image debian:12-slim is not available here; using the host's root instead"])
       expect(image).toMatchObject({ workdir: '/app', user: '1234', env: { GREETING: 'hi world' } })
       expect(await inside(image, 'pwd; id -u; echo $GREETING; cat data/x.txt said /tmp/uid; stat -c %u:%a said')).toBe(
         ['/app', '1234', 'hi world', 'hello', 'hi world from world in /app', '1234', '1234:600'].join('\n'),

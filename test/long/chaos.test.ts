@@ -108,7 +108,7 @@ describe.skipIf(missingPrograms().length > 0)('chaos (needs bubblewrap)', () => 
       expect(steps.length).toBeGreaterThan(0)
     }
     const full = resultIn(finished('chaos').get('context-full') ?? '')
-    expect(full.exception_info.exception_message).toContain(`its context holds ${contextTokens}`)
+    expect(full.exception_info.exception_message).toContain(`its context has only ${contextTokens}`)
     const tight = resultIn(finished('chaos').get('context-tight') ?? '')
     expect(tight.agent_result.metadata.summarization_count).toBeGreaterThan(0)
     const statuses = server.heard().matchAll(/chat\/completions (\d+) /g)

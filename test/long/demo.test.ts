@@ -39,12 +39,12 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
     const first = demo('demo')
     expect({ status: first.status, stderr: first.stderr }).toMatchObject({
       status: 0,
-      stderr: expect.stringContaining('The teacher is a stand-in, no model'),
+      stderr: expect.stringContaining('The teacher is a stand-in, not a model'),
     })
     for (const stage of ['nl2bash', 'composer', 'puzzles', 'mix', 'benchmarks', 'verified', 'rollout', 'secrets'])
       expect(first.stdout).toMatch(new RegExp(`^${stage} +\\d`, 'm'))
     expect(first.stdout).toMatch(/^benchmarks .* contaminated 1$/m)
-    const [, train = '', held = ''] = /^(\d+) traces to train on and (\d+) to validate with/m.exec(first.stdout) ?? []
+    const [, train = '', held = ''] = /^(\d+) training traces and (\d+) validation traces/m.exec(first.stdout) ?? []
     expect(Number(train)).toBeGreaterThan(10)
     expect(Number(held)).toBeGreaterThan(0)
     for (const file of ['README.md', 'dataset_info.json', 'train.yaml', 'data/train-00000-of-00001.parquet']) {

@@ -103,7 +103,7 @@ describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null 
       const running = start(job)
       await running.sleeps()
       for (const fault of faults) fault.take(running.pid)
-      await running.says(/ran out of .* with 4 trials at once; 2 run at once from now on/)
+      await running.says(/ran out of .* with 4 concurrent trials; now running 2 at a time/)
       for (const fault of faults) fault.restore(running.pid)
       const { code, stderr } = await running.ended
       expect(code, stderr).toBe(0)
@@ -147,7 +147,7 @@ describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null 
       const { code, stderr } = await running.ended
       for (const fault of faults) fault.restore(running.pid)
       expect(code, stderr).toBe(2)
-      expect(stderr).toMatch(/^error: expected room to write, found the disk of \S+ full; the job stopped\nhint: .*$/m)
+      expect(stderr).toMatch(/^error: the disk of \S+ is full; the job stopped\nhint: .*$/m)
       expect(stderr).not.toMatch(/^\s+at /m)
       await expectRerun(job)
     })
@@ -156,7 +156,7 @@ describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null 
       const running = start('user', undefined, asUser)
       await running.sleeps()
       prlimit(running.pid, 'nproc', '1', becomeUser)
-      await running.says(/ran out of processes with 4 trials at once; 2 run at once from now on/)
+      await running.says(/ran out of processes with 4 concurrent trials; now running 2 at a time/)
       prlimit(running.pid, 'nproc', '4096', becomeUser)
       const { code, stderr } = await running.ended
       expect(code, stderr).toBe(0)
@@ -168,7 +168,7 @@ describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null 
       const { code, stderr } = await start('too-many', ['-n', '16', '-k', '4'], line).ended
       expect(code, stderr).toBe(3)
       expect(stderr).toMatch(
-        /^error: 16 trials at once need about \d+ file descriptors, but ulimit -n is 140 and leaves \d+\nhint: run at most \d+ at once \(-n \d+\), or raise ulimit -n\n$/,
+        /^error: 16 concurrent trials need about \d+ file descriptors, but ulimit -n is 140 and leaves \d+\nhint: run at most \d+ at once \(-n \d+\), or raise ulimit -n\n$/,
       )
       expect(existsSync(join(jobs, 'too-many'))).toBe(false)
       const [, fits = ''] = /-n (\d+)\)/.exec(stderr) ?? []
@@ -182,7 +182,7 @@ describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null 
       processes.restore(0)
       expect(code, stderr).toBe(3)
       expect(stderr).toMatch(
-        /^error: 16 trials at once need about \d+ processes, but pids.max of \S+ is 60 and leaves \d+\n/,
+        /^error: 16 concurrent trials need about \d+ processes, but pids.max of \S+ is 60 and leaves \d+\n/,
       )
       expect(existsSync(join(jobs, 'crowd'))).toBe(false)
     })

@@ -230,6 +230,6 @@ test('every flag that help lists is for some job type', () => {
 test('a flag that a launch has no use for is named, and so is one that is only taken for old command lines', async () => {
   const words = [...(usual.consolidate ?? []), '--num-nodes', '3', '--pinggy-persistent-url', 'a.example']
   const { plan, notes } = await dryRun('consolidate', words)
-  expect(notes).toContain('--num-nodes, --pinggy-persistent-url: changes nothing in this consolidate launch')
+  expect(notes).toContain('--num-nodes, --pinggy-persistent-url: has no effect in this consolidate launch')
   expect(plan).toBe((await dryRun('consolidate', usual.consolidate ?? [])).plan)
 })

@@ -78,7 +78,7 @@ describe('a rehearsal', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3'), 
     writeFileSync(simple, `export default ${JSON.stringify({ name: 'simple', stages: [source, sink] })}\n`)
     expect(program('recipe', 'run', simple, '-o', report.dir)).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('holds a rehearsal of a recipe, and this is a run'),
+      stderr: expect.stringContaining('expected a run of a recipe, found a rehearsal'),
     })
   })
 })

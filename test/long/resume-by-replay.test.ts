@@ -50,7 +50,7 @@ withSandboxes('a trial that was interrupted', () => {
     const { code, stderr, summary } = await job.finish()
     expect(code, stderr).toBe(0)
     expect(model.answered).toBe(wholeTurns)
-    expect(stderr).toMatch(/interrupted trials: 1 resumed by replay, 3 replies not asked for again \(600 in, 21 out\)/)
+    expect(stderr).toMatch(/interrupted trials: 1 resumed by replay, 3 replies reused \(600 in, 21 out\)/)
     expect(summary).toMatchObject({
       resumed: { replayed: 1, diverged: 0, turns: 3, inputTokens: 600, outputTokens: 21 },
     })
@@ -183,7 +183,7 @@ withSandboxes('a trial that was interrupted', () => {
     model.holdsAt = null
     const { code, stderr } = await finished(startProgram(line))
     expect(code, stderr).toBe(0)
-    expect(stderr).toContain('interrupted trials: 1 resumed by replay, 3 replies not asked for again')
+    expect(stderr).toContain('interrupted trials: 1 resumed by replay, 3 replies reused')
     expect(model.answered).toBe(wholeTurns)
   })
 
@@ -210,7 +210,7 @@ withSandboxes('a trial that was interrupted', () => {
 
 function isReplaying(job: JobUnderTest): boolean {
   const log = join(job.workDir(), 'trial.log')
-  return existsSync(log) && readFileSync(log, 'utf8').includes('of an interrupted attempt are replayed')
+  return existsSync(log) && readFileSync(log, 'utf8').includes('of an interrupted attempt will be replayed')
 }
 
 /** Replies in the trial's exchanges, at work or done. */

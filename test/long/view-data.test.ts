@@ -156,6 +156,6 @@ describe('datasets and recipes in a browser', needs('chromium'), () => {
       expect([to, await text('h1')]).toEqual([to, 'Not found'])
     }
     await open('#/recipes/small/dropped/none')
-    expect(await text('main')).toContain('no stage of this run is called')
+    expect(await text('main')).toContain('this run has no stage')
   })
 })

@@ -174,7 +174,7 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
       `location.hash === '#/tasks/%40task-3' && document.querySelector('h1').innerText.startsWith('task-3')`,
     )
     await open('#/tasks/%40task-9')
-    expect(await text('.why')).toContain('The files of this task are not on this machine any more.')
+    expect(await text('.why')).toContain('The files of this task are no longer on this machine.')
   })
 
   test('hostile content stays text: no script ran, nothing was asked of another host', async () => {
@@ -349,6 +349,6 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     )
     page.problems.length = 0
     await open('#/new')
-    expect(await text('main')).toContain('this server can only be read')
+    expect(await text('main')).toContain('this server is read-only')
   })
 })

@@ -67,7 +67,7 @@ onBothDatabases('the registry', (kit: Kit) => {
         await using database = await (isUrl(registry) ? openPostgresql(registry) : openSqlite(registry))
         await database.script('CREATE TABLE models (id TEXT)')
       }
-      await expect(openRegistry(registry)).rejects.toThrow('a table models that no registry')
+      await expect(openRegistry(registry)).rejects.toThrow('a table models that ot-agent')
     })
   })
 

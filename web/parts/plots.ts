@@ -21,7 +21,7 @@ export function intervalPlot({ mean, low, high }: ViewMean, from = 0, until = 1)
 const phaseNames = ['environmentSetup', 'agentSetup', 'agentExecution', 'verifier'] as const
 export const phaseWords: Readonly<Record<string, string>> = {
   environmentSetup: 'sandbox start',
-  agentSetup: 'agent set-up',
+  agentSetup: 'agent setup',
   agentExecution: 'agent',
   verifier: 'verifier',
 }

@@ -71,7 +71,8 @@ async function pdfText(path: string, { maxPages, maxMb, timeoutSec }: PageCaps, 
     const [code] = await ended
     signal.throwIfAborted()
     if (isLate) throw new UserError(`${path}: expected its text within ${timeoutSec} s, got none`, 'raise timeoutSec')
-    if (code !== 0) throw new UserError(`${path}: expected a PDF, pdftotext ended with ${code}`, 'is it whole?')
+    if (code !== 0)
+      throw new UserError(`${path}: expected a PDF, pdftotext ended with ${code}`, 'check that the file is complete')
     return Buffer.concat(chunks).toString('utf8')
   } finally {
     clearTimeout(timer)

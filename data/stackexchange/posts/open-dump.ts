@@ -17,7 +17,10 @@ async function* gunzip(path: string, file: Readable): AsyncGenerator<Buffer, voi
     yield* plain as AsyncIterable<Buffer>
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('Z_'))) throw error
-    throw new UserError(`${path}: expected a file packed with gzip, got ${messageOf(error)}`, 'is it whole?')
+    throw new UserError(
+      `${path}: expected a file packed with gzip, got ${messageOf(error)}`,
+      'check that the file is complete',
+    )
   }
 }
 
@@ -54,7 +57,7 @@ async function* unpack(path: string, signal: AbortSignal): AsyncGenerator<Buffer
     if (code !== 0)
       throw new UserError(
         `${path}: expected a .7z that holds Posts.xml, ${name} says: ${oneLine(complaint)}`,
-        'is it whole?',
+        'check that the file is complete',
       )
   } finally {
     signal.removeEventListener('abort', stop)

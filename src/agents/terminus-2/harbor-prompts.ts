@@ -30,8 +30,8 @@ export function readHarborPrompts(python: string | null): HarborPrompts {
   const said = status === 0 ? saidSchema.safeParse(parsed(stdout)) : null
   if (!said?.success)
     throw new UserError(
-      `prompts=harbor: ${program} has no Harbor with a Terminus-2 this program can read`,
-      'install it (uv tool install harbor), or name the Python that has it with --ak harbor_python=/path/to/python',
+      `prompts=harbor: ${program} has no Harbor whose Terminus-2 can be read`,
+      'install it (uv tool install harbor), or set the Python that has it with --ak harbor_python=/path/to/python',
     )
   const found = { where: `Harbor ${said.data.version} of ${program}`, prompts: said.data.prompts }
   read.set(program, found)

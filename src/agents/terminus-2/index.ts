@@ -16,7 +16,7 @@ const identity = { name: 'terminus-2', version: '2.0.0' } as const
 /** Harbor's own agent, rebuilt: one terminal, one conversation, keystrokes as JSON or XML. */
 export default definePlugin({
   name: identity.name,
-  summary: 'works at a terminal, one reply of the model at a time',
+  summary: 'works in a terminal, one model reply at a time',
   options: optionsSchema,
   make: (options, { env }): Agent => {
     const settings = makeSettings(options)

@@ -12,7 +12,8 @@ const variable = /\{\{-?\s*instruction\s*-?\}\}/g
 export function loadTemplate(path: string): Template {
   const text = read(path)
   const rest = text.replace(variable, '')
-  const hint = 'a prompt template may use {{ instruction }}, and must; there are no other variables, filters or blocks'
+  const hint =
+    'a prompt template may use {{ instruction }}, and must; other variables, filters and blocks are not supported'
   const other = /\{\{[\s\S]{0,60}|\{%[\s\S]{0,60}|\{#[\s\S]{0,60}/.exec(rest)
   if (other) throw new UserError(`${path}: cannot use ${JSON.stringify(other[0])} in a prompt template`, hint)
   if (rest === text) throw new UserError(`${path}: a prompt template without {{ instruction }}`, hint)

@@ -32,7 +32,7 @@ test('a prompt that leaves no room for a reply is refused, with what to do', () 
   const prompt = 'word '.repeat(1600)
   expect(() => refuseTooLong(prompt, settings(), model(4096))).not.toThrow()
   expect(() => refuseTooLong(prompt, settings(), model(2048))).toThrow(
-    /^model fake\/played: the first prompt takes \d+ tokens and a reply 512, and its context holds 2048$/,
+    /^model fake\/played: the first prompt takes \d+ tokens and a reply 512, but its context has only 2048$/,
   )
   const wantsMuch = settings({ llm_kwargs: { max_tokens: 4000 } })
   expect(() => refuseTooLong(prompt, wantsMuch, model(4096))).toThrow(/and a reply 4000/)

@@ -46,9 +46,9 @@ export function refuseTooLong(firstPrompt: string, settings: Settings, client: M
   const { tokens } = client.countTokens([{ role: 'user', content: firstPrompt }])
   if (tokens + reply <= contextTokens) return
   throw new UserError(
-    `model ${client.model}: the first prompt takes ${tokens} tokens and a reply ${reply}, and its context holds ${contextTokens}`,
+    `model ${client.model}: the first prompt takes ${tokens} tokens and a reply ${reply}, but its context has only ${contextTokens}`,
     asked === undefined
-      ? 'use a model with a larger context, or say how large it really is with --ak \'model_info={"max_input_tokens": N}\''
+      ? 'use a model with a larger context, or set its real size with --ak \'model_info={"max_input_tokens": N}\''
       : 'lower max_tokens, or use a model with a larger context',
   )
 }

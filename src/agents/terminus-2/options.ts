@@ -13,21 +13,23 @@ export const optionsSchema = z
     max_episodes: turns,
     episodes: turns,
     parser_name: z.enum(['json', 'xml']).default('json'),
-    api_base: z.string().nullish().describe('Where the model is served. The model client uses it; the agent does not.'),
+    api_base: z.string().nullish().describe('Address of the model server. Used by the model client, not by the agent.'),
     temperature: z
       .number()
       .min(0)
       .nullish()
-      .describe('Sent only when it is given: servers and models have defaults of their own.'),
+      .describe('Sent only if set, because servers and models have their own defaults.'),
     reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', 'default']).nullish(),
     collect_rollout_details: z.boolean().default(false),
-    session_id: z.string().min(1).nullish().describe('Sent only when it is given: not every server knows it.'),
+    session_id: z.string().min(1).nullish().describe('Sent only if set, because not every server supports it.'),
     enable_summarize: z.boolean().default(true),
     proactive_summarization_threshold: z
       .int()
       .nonnegative()
       .nullish()
-      .describe('Hand off with fewer free tokens than this. Default: 8000, or a quarter of a context below 32,000.'),
+      .describe(
+        'Hand off when fewer tokens than this are free. Default: 8000, or a quarter of a context below 32,000.',
+      ),
     max_thinking_tokens: z.int().positive().nullish(),
     model_info: z
       .looseObject({
@@ -49,45 +51,45 @@ export const optionsSchema = z
     suppress_max_turns_warning: z.boolean().default(false),
     use_responses_api: z.literal(false, { error: 'the responses API is not supported, only chat' }).nullish(),
     llm_backend: z.literal('litellm', { error: 'only the usual backend is supported, called litellm' }).nullish(),
-    llm_kwargs: values.nullish().describe("Settings of every call, by the API's names."),
+    llm_kwargs: values.nullish().describe("Settings for every call, with the API's names."),
     llm_call_kwargs: values.nullish(),
     extra_env: texts.nullish(),
     prompt_template_path: z
       .string()
       .nullish()
       .describe(
-        'A file puts the instruction into words of yours; a folder holds templates for any of the texts the agent sends.',
+        'A file is your own template for the instruction; a folder has templates for any of the texts that the agent sends.',
       ),
     prompts: z
       .enum(['ours', 'harbor'])
       .default('ours')
-      .describe('`harbor`: the texts of a Harbor that is installed on this machine.'),
+      .describe('`harbor`: use the texts of the Harbor installed on this machine.'),
     harbor_python: z
       .string()
       .nullish()
-      .describe('The Python that has Harbor (default: that of the program harbor, else python3).'),
+      .describe('The Python that has Harbor installed (default: that of the program harbor, or python3).'),
     response_length_exceeded_policy: z.enum(['recover', 'abort']).default('recover'),
     collect_engine_metrics: z
       .unknown()
       .optional()
-      .describe('Known from a fork of Harbor; the job measures its engine by itself.'),
+      .describe('Accepted for compatibility with a fork of Harbor; the job measures its engine itself.'),
     metrics_endpoint: z.unknown().optional(),
     wait: z
       .enum(['idle', 'full'])
       .default('idle')
-      .describe("`idle`: a command's wait ends when the shell is idle again. `full`: it takes all of its duration."),
+      .describe('`idle`: stop waiting for a command when the shell is idle again. `full`: wait for its full duration.'),
     observations: z
       .enum(['pane', 'compact', 'lines'])
       .default('pane')
       .describe(
-        "`pane`: what a tmux pane shows, as Harbor's agent does. `compact`: that without empty rows. `lines`: every new line, none twice.",
+        "`pane`: what a tmux pane shows, as in Harbor's agent. `compact`: the same without empty rows. `lines`: every new line, once.",
       ),
     newline_key: z
       .enum(['C-j', 'Enter'])
       .default('C-j')
-      .describe('The key that types a line end: `C-j` as tmux does, `Enter` as a person does.'),
+      .describe('The key that ends a line: `C-j` as tmux does, `Enter` as a person does.'),
     tell_deadline: z.boolean().default(false).describe('Tell the model how much time is left.'),
-    max_parse_errors: times.default(10).describe('The run ends after this many useless replies in a row.'),
+    max_parse_errors: times.default(10).describe('Stop the run after this many unusable replies in a row.'),
     max_length_recoveries: times.default(5),
     max_content_filters: times.default(3),
     max_context_recoveries: times.default(3),
@@ -201,7 +203,7 @@ export function makeSettings(options: Options): Settings {
 function notesOn(options: Options, turns: number | null): string[] {
   const unused = (['collect_engine_metrics', 'metrics_endpoint'] as const).filter((name) => options[name] !== undefined)
   return [
-    ...unused.map((name) => `option ${name} is known and not used: the job watches its engine itself`),
+    ...unused.map((name) => `option ${name} is ignored: the job measures its engine itself`),
     ...(turns !== null && !options.suppress_max_turns_warning ? [`stops after ${turns} turns, done or not`] : []),
   ]
 }

@@ -30,7 +30,7 @@ describe('prompt templates', () => {
   })
 
   test.each([
-    ['an unknown name', { 'confirm.txt': 'x' }, /no prompt is called "confirm"/],
+    ['an unknown name', { 'confirm.txt': 'x' }, /unknown prompt "confirm"/],
     [
       'an unknown placeholder',
       { 'handoff.txt': '{{ answers }} {{ question }}' },
@@ -60,7 +60,7 @@ describe('prompt templates', () => {
     ['something else to say', 'echo hello'],
   ])('of a Harbor are refused where there is %s', (_, script) => {
     const python = script === null ? '/no/such/python' : stub(script)
-    expect(() => Prompts.load({ harbor: { python } })).toThrow(/^prompts=harbor: \S+ has no Harbor with a Terminus-2/)
+    expect(() => Prompts.load({ harbor: { python } })).toThrow(/^prompts=harbor: \S+ has no Harbor whose Terminus-2/)
   })
 
   test('of a Harbor that says something new are refused by name', () => {

@@ -110,14 +110,14 @@ function piecesOf(text: string, path: string): Pieces {
   if (!other) return pieces.filter((piece) => piece !== '')
   throw new UserError(
     `${path}: cannot use ${JSON.stringify(other[0])} in a prompt template`,
-    'a template may hold {{ name }} with the names it knows; there are no filters or blocks',
+    'a template may use {{ name }} with known names; filters and blocks are not supported',
   )
 }
 
 function checked(name: string, pieces: Pieces, where: string): [PromptName, Pieces] {
   const known = names.find((candidate) => candidate === name)
   if (known === undefined)
-    throw new UserError(`${where}: no prompt is called ${JSON.stringify(name)}`, `there are: ${names.join(', ')}`)
+    throw new UserError(`${where}: unknown prompt ${JSON.stringify(name)}`, `there are: ${names.join(', ')}`)
   const { needs, may = [] }: { needs: readonly string[]; may?: readonly string[] } = catalog[known]
   const used = pieces.flatMap((piece) => (typeof piece === 'string' ? [] : [piece.placeholder]))
   const unknown = used.find((placeholder) => ![...needs, ...may].includes(placeholder))

@@ -58,7 +58,10 @@ export async function solve(at: AgentAt, making: Making): Promise<AgentExit> {
 
 function clientOf({ client }: AgentAt, { identity }: Making): ModelClient {
   if (client) return client
-  throw new UserError(`agent ${identity.name} needs a model, got none`, 'name one with -m, and where it is served')
+  throw new UserError(
+    `agent ${identity.name} needs a model, got none`,
+    'pass one with -m, and the address of its server with --api-base',
+  )
 }
 
 async function untilStopped(at: AgentAt, making: Making, client: ModelClient, clock: Clock): Promise<StopReason> {

@@ -69,14 +69,14 @@ function trained(): string[] {
 describe('the file of an ablation', () => {
   const wrong: readonly (readonly [title: string, changes: object, message: RegExp, hint: RegExp])[] = [
     ['a mistyped key', { varients: {} }, /varients is not a known key/, /did you mean variants\?/],
-    ['an unknown baseline', { baseline: 'three' }, /baseline: no variant is called "three"/, /two, six, again/],
+    ['an unknown baseline', { baseline: 'three' }, /baseline: unknown variant "three"/, /two, six, again/],
     [
       'two outcomes',
       { outcome: { teacher: 'x', rows: { measure: 'turns' } } },
       /outcome: expected one of/,
       /ablations\.md/,
     ],
-    ['a factor without a use', { factors: { size: [1], width: [1] } }, /nothing uses \{width\}/, /set/],
+    ['a factor without a use', { factors: { size: [1], width: [1] } }, /\{width\} is not used/, /set/],
     [
       'a mistyped name in a command',
       { outcome: { commands: [['x', '{sed}', '{size}', '{seed}']] } },
@@ -94,7 +94,7 @@ describe('the file of an ablation', () => {
     [
       'an unknown stage',
       { variants: { two: { remove: ['sampel'] } } },
-      /variant two: no stage is called "sampel"/,
+      /variant two: unknown stage "sampel"/,
       /sample/,
     ],
     ['an unknown option', { variants: { two: { set: { 'sample.kep': 2 } } } }, /stage sample: .*kep/, /./],
@@ -255,7 +255,7 @@ describe('a run of cells', { timeout: 300_000 }, () => {
     expect(existsSync(join(dir, 'data'))).toBe(false)
     const other = { outcome: { commands: [['true', '{size}', '{seed}']] } }
     rmSync(join(dir, 'cells', done.at(-1)?.id ?? '', 'result.json'))
-    await expect(run(other, { stage: 'outcome' }, dir)).rejects.toThrow(/its commands are not those of/)
+    await expect(run(other, { stage: 'outcome' }, dir)).rejects.toThrow(/its commands differ from those in/)
   })
 
   test('commands that run when another recipe is cut short have ended before the run has', async () => {

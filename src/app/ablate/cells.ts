@@ -117,7 +117,7 @@ export function checkStudy(study: Study): void {
   const used = JSON.stringify([study.set, study.variants, study.outcome])
   const idle = Object.keys(study.factors).find((name) => !used.includes(`{${name}}`))
   if (idle !== undefined)
-    throw new UserError(`${study.file}: factors: nothing uses {${idle}}`, 'use it in set, in a variant or in a command')
+    throw new UserError(`${study.file}: factors: {${idle}} is not used`, 'use it in set, in a variant or in a command')
   if (study.seeds.length === 1 || study.seedsOf === 'recipe') return
   if (!JSON.stringify(study.outcome.commands ?? []).includes('{seed}'))
     throw new UserError(
@@ -142,8 +142,8 @@ function dataStage({ outcome }: Study, { stages, lock }: ResolvedRecipe): string
   const found = wanted === undefined ? usual : stages.find(({ id }) => id === wanted)
   if (found && (!outcome.commands || found.form === 'sink')) return found.id
   throw new UserError(
-    `recipe ${lock.name}: outcome: ${wanted === undefined ? 'it has no exporter' : `no ${outcome.commands ? 'exporter' : 'stage'} is called ${JSON.stringify(wanted)}`}`,
-    `there are ${(outcome.commands ? sinks : stages).map(({ id }) => id).join(', ')}`,
+    `recipe ${lock.name}: outcome: ${wanted === undefined ? 'it has no exporter' : `unknown ${outcome.commands ? 'exporter' : 'stage'} ${JSON.stringify(wanted)}`}`,
+    `known: ${(outcome.commands ? sinks : stages).map(({ id }) => id).join(', ')}`,
   )
 }
 
@@ -172,7 +172,7 @@ export async function loadIndex(dir: string): Promise<IndexedCell[]> {
   if (text === null) return []
   const parsed = indexSchema.safeParse(parseJson(text))
   if (parsed.success) return parsed.data.cells
-  throw new BoundaryError('store', `${path} is not what was written; remove it, and run the ablation again`, {
+  throw new BoundaryError('store', `${path} has changed since it was written; remove it, and run the ablation again`, {
     code: 'CorruptIndex',
     retryable: false,
   })

@@ -21,13 +21,13 @@ export async function measureRows(
   const step = steps.find(({ manifest }) => manifest.id === stage)
   if (!step)
     throw new UserError(
-      `outcome: the rows of stage ${stage} are not kept`,
-      `kept are those of ${steps.map(({ manifest }) => manifest.id).join(', ')}`,
+      `outcome: expected a stage whose rows are kept, got ${stage}`,
+      `the run keeps the rows of ${steps.map(({ manifest }) => manifest.id).join(', ')}`,
     )
   if (step.manifest.kind !== 'trace')
     throw new UserError(
-      `outcome: stage ${stage} gives ${step.manifest.kind} rows, expected traces`,
-      'name a later stage',
+      `outcome: expected a stage with traces, got ${stage}, whose rows are ${step.manifest.kind}`,
+      'choose a later stage',
     )
   await using sql = await SqlDatabase.open({ memoryMb: 500, threads: 2, tempDir: join(dataDir, 'tmp') })
   if (outcome.teacher !== undefined) return measureTrials(await jobsOf(sql, step), join(dataDir, 'work', stage, 'jobs'))
@@ -40,8 +40,8 @@ export async function measureRows(
     if (value !== null) pushTo(tasks, `${source ?? ''}/${task}`, Number(value))
   if (tasks.size === 0)
     throw new UserError(
-      `outcome: no row of stage ${stage} has ${column}`,
-      'ot-agent recipe explain tells what was dropped',
+      `outcome: expected rows of stage ${stage} with ${column}, found none`,
+      'ot-agent recipe explain shows what was dropped',
     )
   return { tasks, values: countsOf(step), reasons: [] }
 }
@@ -72,7 +72,7 @@ async function measureTrials(jobs: readonly string[], dir: string): Promise<Cell
     }
   }
   if (tasks.size === 0)
-    throw new UserError('outcome: no trial of the teacher has a score', 'look at its jobs for the reason')
+    throw new UserError('outcome: expected scored trials of the teacher, found none', 'its jobs show the reason')
   return { tasks, values, reasons }
 }
 

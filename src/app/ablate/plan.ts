@@ -199,7 +199,7 @@ function overBudget({ budget }: Study, total: Cost): string[] {
     const [most, expected] = [budget[name], total[name]]
     return most === undefined || expected === null || expected <= most
       ? []
-      : [`${name}: about ${Math.ceil(expected)} are expected, the budget is ${most}`]
+      : [`${name}: about ${Math.ceil(expected)} expected, but the budget is ${most}`]
   })
 }
 

@@ -77,7 +77,7 @@ async function readOutcome(path: string): Promise<CellResult> {
   if ((await kindAt(path)) === 'dir') return ofReport(await evaluate(path), path)
   const text = await readTextIfExists(path)
   if (text === null)
-    throw new UserError(`${path}: expected the result of the commands, found nothing`, 'let the last command write it')
+    throw new UserError(`${path}: expected the result of the commands, found nothing`, 'the last command must write it')
   const document = parseJson(text)
   const report = reportSchema.safeParse(document)
   if (report.success) return ofReport(report.data, path)
@@ -95,11 +95,11 @@ const form = 'expected {"tasks": {"NAME": [1, 0]}, "values": {"loss": 0.1}}, or 
 function ofReport({ runs }: z.output<typeof reportSchema> | Awaited<ReturnType<typeof evaluate>>, path: string) {
   const [run, other] = runs
   if (!run || other)
-    throw new UserError(`${path}: expected the result of one agent and model, got ${runs.length}`, 'evaluate one')
+    throw new UserError(`${path}: expected the result of one agent and model, got ${runs.length}`, 'evaluate only one')
   const scored = run.tasks.filter(({ rewards }) => rewards.length > 0)
   const trials = run.tasks.reduce((sum, each) => sum + each.trials, 0)
   const unscored = trials - scored.reduce((sum, { rewards }) => sum + rewards.length, 0)
-  if (scored.length === 0) throw new UserError(`${path}: no trial has a score`, 'look at its job for the reason')
+  if (scored.length === 0) throw new UserError(`${path}: no trial has a score`, 'its job shows the reason')
   return {
     tasks: new Map(scored.map(({ task, rewards }) => [task, rewards] as const)),
     values: { trials, unscored },

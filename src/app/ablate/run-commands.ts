@@ -46,7 +46,7 @@ export async function loadCell(dir: string): Promise<CellFile | null> {
   if (text === null) return null
   const parsed = cellSchema.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
-  throw new BoundaryError('store', `${join(dir, 'cell.json')} is not what was written; remove ${dir}`, {
+  throw new BoundaryError('store', `${join(dir, 'cell.json')} has changed since it was written; remove ${dir}`, {
     code: 'CorruptCell',
     retryable: false,
   })
@@ -83,8 +83,7 @@ export async function runCommands(dir: string, { commands, result, here, signal 
       onStart: (pid) => writeAtomic(join(dir, 'running.json'), JSON.stringify(identify(pid))),
     })
     signal.throwIfAborted()
-    if (ended !== 0)
-      throw new UserError(`${cell.label}: ${words[0]} ended with ${ended}`, `what it printed is in ${log}`, 3)
+    if (ended !== 0) throw new UserError(`${cell.label}: ${words[0]} ended with ${ended}`, `its output is in ${log}`, 3)
     await writeAtomic(mark, '')
   }
   await rm(join(dir, 'running.json'), { force: true })

@@ -80,8 +80,8 @@ function chooseCells(study: Study, only: readonly string[]): Cell[] {
   for (const [i, pattern] of patterns.entries())
     if (!study.variants.some(({ name }) => pattern.test(name)))
       throw new UserError(
-        `--only ${only[i]}: no variant is called that`,
-        `there are ${study.variants.map(({ name }) => name).join(', ')}`,
+        `--only ${only[i]}: no variant has this name`,
+        `known: ${study.variants.map(({ name }) => name).join(', ')}`,
       )
   return cellsOf(study).filter(({ variant }) => only.length === 0 || patterns.some((each) => each.test(variant)))
 }
@@ -169,7 +169,7 @@ class CellRun {
     const index = await loadIndex(this.asked.dir)
     const labels = new Set(cells.map(labelOf))
     if (!this.study.outcome.commands)
-      throw new UserError(`${this.study.file}: outcome: only commands can run without the recipe`, 'leave out --stage')
+      throw new UserError(`${this.study.file}: outcome: only commands can run without the recipe`, 'remove --stage')
     const ready: IndexedCell[] = []
     for (const cell of index.filter((each) => labels.has(labelOf(each)))) {
       const dir = cellDir(this.asked.dir, cell.id)
@@ -181,7 +181,7 @@ class CellRun {
       if (file === null) continue
       if (JSON.stringify(file.commands) !== JSON.stringify(commandsOf(this.study, cell)))
         throw new UserError(
-          `${labelOf(cell)}: its commands are not those of ${this.study.file}`,
+          `${labelOf(cell)}: its commands differ from those in ${this.study.file}`,
           'run the ablation without --stage outcome, where its recipe can run',
         )
       ready.push(cell)
@@ -191,7 +191,7 @@ class CellRun {
     if (this.states.length === 0 && this.running.length === 0)
       throw new UserError(
         `${this.asked.dir}: expected cells with their datasets, found none`,
-        'make them with --stage data, or bring them with --unpack',
+        'create them with --stage data, or unpack them with --unpack',
       )
   }
 

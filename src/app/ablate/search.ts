@@ -88,8 +88,8 @@ function settingsOf({ search, file, factors }: Study): SearchSettings {
   if (!search) throw new UserError(`${file}: expected search, found none`, 'docs/guides/ablations.md shows one')
   if (Object.keys(factors).length > 0)
     throw new UserError(
-      `${file}: a search has one factor, that of its levels`,
-      `leave out factors: ${Object.keys(factors).join(', ')}`,
+      `${file}: expected a search with one factor, the one of its levels`,
+      `remove factors: ${Object.keys(factors).join(', ')}`,
     )
   return search
 }
@@ -119,8 +119,8 @@ function refuseSmallBudget(study: Study, variants: number, each: number, { budge
   const needed = variants * each * levels.length
   if (needed <= budget) return
   throw new UserError(
-    `${study.file}: search: the first of ${levels.length} rounds needs ${variants * each}, and a budget of ${budget} has ${Math.floor(budget / levels.length)} for it`,
-    `raise the budget to ${needed}, or take fewer candidates`,
+    `${study.file}: search: the first of ${levels.length} rounds needs ${variants * each}, but a budget of ${budget} leaves it ${Math.floor(budget / levels.length)}`,
+    `raise the budget to ${needed}, or use fewer candidates`,
   )
 }
 

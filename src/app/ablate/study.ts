@@ -42,7 +42,7 @@ const outcome = z
   })
   .refine(
     ({ teacher, rows, commands }) => [teacher, rows, commands].filter((each) => each !== undefined).length === 1,
-    'expected one of teacher, rows and commands',
+    'expected exactly one of teacher, rows and commands',
   )
 
 const design = {
@@ -149,16 +149,20 @@ function studyOf({ schema: _, variants: named, grid, seeds, seedsOf, ...rest }: 
   // A search makes its candidates itself, beside the recipe as it is.
   if (variants.length === 0) variants.push({ name: 'base', change: unchanged })
   const twice = variants.find(({ name: one }, i) => variants.findIndex((each) => each.name === one) !== i)
-  if (twice) throw new UserError(`${file}: two variants are called ${twice.name}`, 'rename the one in variants')
+  if (twice)
+    throw new UserError(
+      `${file}: expected different names of variants, got ${twice.name} twice`,
+      'rename the one under variants',
+    )
   const baseline = rest.baseline ?? variants[0]?.name ?? ''
   if (!variants.some(({ name: one }) => one === baseline))
     throw new UserError(
-      `${file}: baseline: no variant is called ${JSON.stringify(baseline)}`,
-      `there are ${variants.map(({ name: one }) => one).join(', ')}`,
+      `${file}: baseline: unknown variant ${JSON.stringify(baseline)}`,
+      `known: ${variants.map(({ name: one }) => one).join(', ')}`,
     )
   for (const reserved of ['seed', 'variant', 'dataset', 'out', 'here'])
     if (Object.hasOwn(rest.factors, reserved) || rest.search?.factor === reserved)
-      throw new UserError(`${file}: factors: ${reserved} has a meaning of its own`, 'rename the factor')
+      throw new UserError(`${file}: factors: ${reserved} is reserved`, 'rename the factor')
   return {
     ...rest,
     ...{ file, folder: dirname(resolve(file)), variants, baseline },

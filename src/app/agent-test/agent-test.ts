@@ -79,7 +79,7 @@ async function engineFor(agent: Agent, { model, apiBase, apiKeyEnv }: AgentTestR
   // One check only: a caller that wants to wait for a server can check again.
   const made = model === undefined ? null : await requestedEngine(where, model, { healthcheck_max_attempts: 1 })
   if (made !== null) return made.engine
-  const got = model === undefined ? 'none' : `${model}, with nothing that says where it is served`
+  const got = model === undefined ? 'none' : `${model} without the address of its server`
   throw new UserError(
     `expected a model for ${agent.name}, got ${got}`,
     'for example: -m my-model --api-base http://localhost:8000/v1',

@@ -61,7 +61,7 @@ function renderEnd(end: TrialEnd): string {
   if (end.kind === 'cancelled') return 'cancelled'
   if (end.kind === 'failed') return `failed at the ${end.failure.boundary}: ${end.failure.message}`
   const { exit, rewards } = end
-  const stopped = exit.kind === 'limit' ? `stopped by its limit of ${exit.limit}` : exit.kind
+  const stopped = exit.kind === 'limit' ? `stopped by its ${exit.limit} limit` : exit.kind
   const scores = Object.entries(rewards ?? {}).map(([name, value]) => `${name} ${value}`)
   return `${stopped}, ${scores.join(', ') || 'not scored'}`
 }

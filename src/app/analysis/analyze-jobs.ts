@@ -62,7 +62,7 @@ export interface TrialLabels {
 export async function analyzeJobs(request: AnalysisRequest): Promise<JobsReport> {
   const { paths, recursive = false, sections = reportSections, slowest = 10, onBroken } = request
   const { inputs, broken } = await findInputs(paths, recursive)
-  for (const { dir, why } of broken) onBroken(`${oneLine(dir)} is left out: ${oneLine(why)}`)
+  for (const { dir, why } of broken) onBroken(`${oneLine(dir)} was skipped: ${oneLine(why)}`)
   const asked = (section: ReportSection) => sections.includes(section)
   const tallies = {
     runtime: asked('runtime') ? new RuntimeTally(slowest) : null,
@@ -116,7 +116,7 @@ async function* stories(
     if ('trial' in read) yield { input, story: readStory(read.trial) }
     else {
       if (read.drop !== notNeeded)
-        onBroken(`${oneLine(read.record.name)}: its files are left out: ${oneLine(read.drop.detail)}`)
+        onBroken(`${oneLine(read.record.name)}: its files were skipped: ${oneLine(read.drop.detail)}`)
       yield { input, story: { job: input.job, record: read.record, instruction: '', turns: null, tests: '' } }
     }
   }

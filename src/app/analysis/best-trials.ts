@@ -49,7 +49,7 @@ interface Candidate {
 export async function copyBestTrials(request: BestRequest): Promise<readonly BestTrial[]> {
   const { paths, out, recursive = false, solvedOnly = false, onBroken, signal } = request
   const { inputs, broken } = await findInputs(paths, recursive)
-  for (const { dir, why } of broken) onBroken(`${oneLine(dir)} is left out: ${oneLine(why)}`)
+  for (const { dir, why } of broken) onBroken(`${oneLine(dir)} was skipped: ${oneLine(why)}`)
   const best = await choose(inputs, signal)
   const chosen = best.filter(({ isSolved }) => isSolved || !solvedOnly)
   refuseDoubles(chosen)
@@ -62,7 +62,10 @@ export async function copyBestTrials(request: BestRequest): Promise<readonly Bes
     })
   } catch (error) {
     if (!(error instanceof AlreadyThere)) throw error
-    throw new UserError(`${out}: expected no such directory yet, found one`, 'choose another name for the copy')
+    throw new UserError(
+      `${out}: expected a new directory, but it already exists`,
+      'choose another directory with --out',
+    )
   }
   return rows
 }
@@ -115,8 +118,8 @@ function refuseDoubles(chosen: readonly Candidate[]): void {
     const other = seen.get(each.trial)
     if (other)
       throw new UserError(
-        `expected trials with names of their own, found ${each.trial} in ${other.input.dir} and in ${each.input.dir}`,
-        'copy the best trials of each job into a directory of its own',
+        `expected trials with different names, found ${each.trial} in ${other.input.dir} and in ${each.input.dir}`,
+        'copy the best trials of each job into its own directory',
       )
     seen.set(each.trial, each)
   }

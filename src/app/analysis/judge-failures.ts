@@ -90,11 +90,11 @@ export async function openFailureJudge(settings: ModelSettings, signal: AbortSig
   if (!found?.model)
     throw new UserError(
       `--judge-model ${settings.model}: expected a model of openai/, anthropic/ or gemini/, or an address`,
-      'give --judge-api-base http://HOST:PORT/v1 beside it',
+      'add --judge-api-base http://HOST:PORT/v1',
     )
   const health = await found.engine.health(signal)
   if (!health.healthy)
-    throw new UserError(`--judge-model ${settings.model}: ${health.reason}`, 'check that its server runs')
+    throw new UserError(`--judge-model ${settings.model}: ${health.reason}`, 'check that its server is running')
   return new FailureJudge(found.engine.client(found.model), join(pluginContext().stateDir, 'failure-modes'))
 }
 

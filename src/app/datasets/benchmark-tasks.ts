@@ -59,7 +59,7 @@ export async function benchmarkTasks(
   if (!at.fetch) throw notHere(name, `ot-agent benchmarks fetch ${name}`)
   const whole = partOf && findBenchmark(all, partOf.benchmark)
   const places = [...sources, ...(whole?.sources ?? [])]
-  const instead = `run ot-agent benchmarks fetch ${name} where the network is, and name the copied folder with -p`
+  const instead = `run ot-agent benchmarks fetch ${name} on a machine with network, copy the folder here and pass it with -p`
   const dir = await firstReachable(places, { name, instead, notify: at.notify }, async (place) => {
     const isOwn = sources.includes(place)
     return fetched(name, place, { ...at, names: isOwn ? null : (partOf?.names ?? null) })
@@ -104,7 +104,7 @@ function notHere(name: string, command?: string): UserError {
   const or = command === undefined ? '' : `, fetch them with ${command}`
   return new UserError(
     `the tasks of ${name} are not on this machine`,
-    `add --fetch${or}, or name their folder with -p`,
+    `add --fetch${or}, or pass their folder with -p`,
     3,
   )
 }

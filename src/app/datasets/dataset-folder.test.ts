@@ -69,7 +69,7 @@ test('a dataset of a registry.json is fetched only with leave, then it is here',
   const asked = { dataset: 'small@1.10', registryPath: registry }
   await expect(plan(asked)).rejects.toMatchObject({
     message: 'the tasks of harbor:small@1.10 are not on this machine',
-    hint: 'add --fetch, or name their folder with -p',
+    hint: 'add --fetch, or pass their folder with -p',
     exitCode: 3,
   })
   const fetched = await plan({ ...asked, fetch: true })
@@ -120,7 +120,7 @@ test('a dataset of the Hub, and a parquet file of tasks', async () => {
 
 test.each([
   ['terminal-bench-22', /did you mean terminal-bench-2\b/],
-  ['no-such-thing@1.0', /benchmarks list names those that are known; other datasets are hf:/],
+  ['no-such-thing@1.0', /benchmarks list shows the known ones; other datasets are hf:/],
 ])('%s is no dataset', async (dataset, hint) => {
   await expect(plan({ dataset, fetch: true })).rejects.toMatchObject({
     message: `${dataset}: expected a folder of tasks or the name of a benchmark, found neither`,

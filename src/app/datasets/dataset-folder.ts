@@ -51,7 +51,7 @@ export async function datasetFolder(dataset: DatasetConfig, at: FetchAt): Promis
   throw new UserError(
     `${asked.slice(0, 200)}: expected a folder of tasks or the name of a benchmark, found neither`,
     near === null
-      ? 'benchmarks list names those that are known; other datasets are hf:org/name, harbor:name@version or git:URL#path'
+      ? 'benchmarks list shows the known ones; other datasets are hf:org/name, harbor:name@version or git:URL#path'
       : `did you mean ${near}?`,
   )
 }
@@ -112,7 +112,7 @@ async function unpacked(file: string, { signal, notify }: FetchAt): Promise<stri
   if ((await kindAt(dir)) === 'dir') return dir
   const unpack = async (temporary: string) => {
     const { unpacked: tasks } = await unpackTasks(file, temporary, { signal })
-    notify(`${tasks} tasks of ${file} are unpacked into ${dir}`)
+    notify(`${tasks} tasks of ${file} were unpacked to ${dir}`)
   }
   await explainDisk(dir, () => makeDirWhole(dir, unpack)).catch(ignoreAlreadyThere)
   return dir

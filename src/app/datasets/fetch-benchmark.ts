@@ -50,13 +50,13 @@ export async function fetchBenchmark(
   })
   const tasks = await countTaskFolders(out)
   const files = tasks > 0 ? 0 : (await readdir(out)).length
-  if (tasks > 0 && tasks !== benchmark.tasks) notify(`${name} has ${benchmark.tasks} tasks, and ${tasks} were found`)
+  if (tasks > 0 && tasks !== benchmark.tasks) notify(`${name} has ${benchmark.tasks} tasks, but ${tasks} were found`)
   return { benchmark: name, from: renderSource(place), dir: resolve(out), tasks, files }
 }
 
 const instead =
-  'run it where the network is and copy the folder, or name another place: --from hf:org/name, harbor:name or git:URL'
+  'run it on a machine with network and copy the folder, or use another source: --from hf:org/name, harbor:name or git:URL'
 
 function taken(out: string): UserError {
-  return new UserError(`${out}: expected a path that is free, found something there`, 'name another folder with --out')
+  return new UserError(`${out}: expected a new path, but it already exists`, 'choose another folder with --out')
 }

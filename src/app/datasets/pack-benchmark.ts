@@ -56,14 +56,14 @@ export async function packBenchmark(
   const bytes = renderPack(pack, { title, licence, source })
   await explainDisk(file, () => writeAtomic(file, bytes))
   if (texts.length !== benchmark.tasks && benchmark.tasks > 0)
-    notify(`${name} has ${benchmark.tasks} tasks, and ${texts.length} were found`)
+    notify(`${name} has ${benchmark.tasks} tasks, but ${texts.length} were found`)
   return {
     ...{ benchmark: name, file, tasks: texts.length },
     ...{ words: pack.words, runs: pack.keys.length, bytes: bytes.length },
   }
 }
 
-const instead = 'give tasks that are on this machine: --from DIR, or a file of rows'
+const instead = 'use tasks on this machine: --from DIR, or a file of rows'
 
 type Described = Pick<Benchmark, 'name' | 'title' | 'licence' | 'texts' | 'sources' | 'tasks' | 'decontamination'>
 
@@ -76,7 +76,7 @@ async function describe(asked: string, hasTasks: boolean): Promise<Described> {
   if (!/^[a-z0-9][a-z0-9._-]*$/.test(asked))
     throw new UserError(
       `expected a name of lower-case letters, digits, dots and dashes, got ${JSON.stringify(asked.slice(0, 100))}`,
-      'ot-agent benchmarks list names those that are known',
+      'ot-agent benchmarks list shows the known ones',
     )
   return {
     ...{ name: asked, title: asked, licence: 'not said', texts: [], sources: [], tasks: 0 },
@@ -97,10 +97,7 @@ async function refuseOther(out: string, name: string): Promise<void> {
   if ((await kindAt(out)) === 'none') return
   const { benchmark } = await readPackHeader(out).catch((error: unknown) => {
     if (error instanceof UserError)
-      throw new UserError(
-        `${out}: expected a free path or an earlier pack, found something else`,
-        'choose another --out',
-      )
+      throw new UserError(`${out}: expected a new path or an earlier pack, found another file`, 'choose another --out')
     throw error
   })
   if (benchmark !== name)

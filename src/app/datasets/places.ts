@@ -45,6 +45,6 @@ export async function firstReachable<T>(
       if (!isLast) notify(`${failures.at(-1)}; trying ${renderSource(places[failures.length] ?? place)}`)
     }
   }
-  const last = failures.at(-1) ?? 'its file names no place to get them from'
-  throw new BoundaryError('store', `no tasks of ${name}: ${last}\nhint: ${instead}`)
+  const last = failures.at(-1) ?? 'its file lists no place to fetch them from'
+  throw new BoundaryError('store', `could not fetch the tasks of ${name}: ${last}\nhint: ${instead}`)
 }

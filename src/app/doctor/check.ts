@@ -40,10 +40,10 @@ export async function runCheck(check: Check, at: Surroundings): Promise<Finding>
   try {
     const found = await withDeadline(lookSec, at.signal, (signal) => check.look({ ...at, signal }))
     if (found !== expired) return { name, ...found }
-    return { name, ...missing(`gave no answer within ${lookSec} s`, 'check that it is running, and try again') }
+    return { name, ...missing(`did not answer within ${lookSec} s`, 'check that it is running, and try again') }
   } catch (error) {
     if (at.signal.aborted) throw error
-    const cure = error instanceof UserError ? error.hint : 'see the documentation of what failed'
+    const cure = error instanceof UserError ? error.hint : 'see the documentation of the part that failed'
     // The name stands beside it already.
     const message = messageOf(error).replace(`${name.replace('/', ' ')}: `, '')
     return { name, ...missing(message, cure) }

@@ -14,7 +14,7 @@ test('the database of recipes is there and answers', async () => {
 test('a PostgreSQL that runs answers', { ...needs('pg_createcluster', 'setpriv'), timeout: 60_000 }, async () => {
   const { dir, stop } = await startPostgres()
   onTestFinished(stop)
-  const what = `${dir}/.s.PGSQL.5432 answers; the account was not tried`
+  const what = `${dir}/.s.PGSQL.5432 answers; the login was not tried`
   expect(await postgresql(`postgres://postgres:hidden@localhost/postgres?host=${dir}`)).toMatchObject({
     state: 'ok',
     what,
@@ -25,7 +25,7 @@ test('one that offers TLS answers too', async () => {
   const port = await listen((socket) => socket.once('data', (data) => socket.write(data.length === 8 ? 'S' : 'E')))
   expect(await postgresql(`postgresql://me:hidden@127.0.0.1:${port}/x`)).toMatchObject({
     state: 'ok',
-    what: `127.0.0.1:${port} answers, over TLS; the account was not tried`,
+    what: `127.0.0.1:${port} answers, over TLS; the login was not tried`,
   })
 })
 
@@ -36,8 +36,8 @@ test('what is no PostgreSQL is missing, with a cure and without its password', a
     [undefined, /^no DATABASE_URL$/],
     ['mysql://me:hidden@db/x', /not the address/],
     ['hidden', /not the address/],
-    [`postgres://me:hidden@127.0.0.1:${web}/x`, /does not speak/],
-    [`postgres://me:hidden@127.0.0.1:${silent}/x`, /does not speak/],
+    [`postgres://me:hidden@127.0.0.1:${web}/x`, /is not a PostgreSQL server/],
+    [`postgres://me:hidden@127.0.0.1:${silent}/x`, /is not a PostgreSQL server/],
     ['postgres://me:hidden@localhost/x?host=/no/such', /ENOENT/],
     ['postgres://me:hidden@127.0.0.1:1/x', /ECONNREFUSED/],
   ]

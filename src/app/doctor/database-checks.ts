@@ -32,14 +32,14 @@ const example = `export ${variable}=postgres://USER@HOST:5432/NAME`
 /** Whether a PostgreSQL answers at the address; who asks is not told, so that no secret leaves. */
 async function postgresql({ env, signal }: Surroundings): Promise<Found> {
   const address = env[variable]?.trim()
-  if (!address) return missing(`no ${variable}`, `${example}; nothing here needs one`)
+  if (!address) return missing(`no ${variable}`, `${example}; optional`)
   const place = placeOf(address)
-  if (place === null) return missing(`${variable} is not the address of a PostgreSQL`, example)
+  if (place === null) return missing(`${variable} is not the address of a PostgreSQL server`, example)
   const shown = 'path' in place ? place.path : `${place.host}:${place.port}`
   try {
     const letter = await askForTls(connect(place), signal)
-    if (letter !== 'S' && letter !== 'N') return missing(`${shown} does not speak PostgreSQL’s language`, example)
-    return ok(`${shown} answers${letter === 'S' ? ', over TLS' : ''}; the account was not tried`)
+    if (letter !== 'S' && letter !== 'N') return missing(`${shown} answers, but is not a PostgreSQL server`, example)
+    return ok(`${shown} answers${letter === 'S' ? ', over TLS' : ''}; the login was not tried`)
   } catch (error) {
     signal.throwIfAborted()
     return missing(`${shown}: ${messageOf(error)}`, `start it, or correct ${variable}`)

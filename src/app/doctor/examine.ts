@@ -32,7 +32,7 @@ function findCheck(name: string, checks: readonly Check[]): Check {
   const found = checks.filter((check) => check.name === name || check.name.endsWith(`/${name}`))
   if (found.length === 1 && found[0]) return found[0]
   throw new UserError(
-    `--require: expected the name of one check, got ${JSON.stringify(name)}, which names ${found.length}`,
+    `--require: expected the name of one check, got ${JSON.stringify(name)}, which matches ${found.length}`,
     `known: ${checks.map((check) => check.name).join(', ')}`,
   )
 }

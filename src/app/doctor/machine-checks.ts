@@ -45,7 +45,9 @@ async function disk({ stateDir }: Surroundings): Promise<Found> {
   const { bavail, bsize } = await statfs(dir)
   const freeGb = (bavail * bsize) / 1e9
   const what = `${freeGb.toFixed(1)} GB free for ${stateDir}`
-  return freeGb >= enoughGb ? ok(what) : limited(what, 'make room, or set XDG_CACHE_HOME to a larger disk')
+  return freeGb >= enoughGb
+    ? ok(what)
+    : limited(what, 'free some space, or set XDG_CACHE_HOME to a directory on a larger disk')
 }
 
 /** A program that is there and starts. */
@@ -84,6 +86,6 @@ async function hub({ env }: Surroundings): Promise<Found> {
   if (token !== null) return ok(`a token in ${place}, not tried`)
   return missing(
     'no token for the Hugging Face Hub',
-    'hf auth login, or export HF_TOKEN=...; public datasets can be read without one',
+    'hf auth login, or export HF_TOKEN=...; public datasets need none',
   )
 }

@@ -43,7 +43,7 @@ async function engine(name: string, plugin: Plugin<Engine>, at: Surroundings): P
     return ok(`${endpoint.baseUrls.join(', ')}${endpoint.apiKey === null ? '' : ', a key is set'}, not tried`)
   }
   if (at.apiBase === null || !needed.includes('api_base'))
-    return limited(`needs to be told ${needed.join(', ')}`, 'ot-agent doctor --api-base URL tries a server')
+    return limited(`needs ${needed.join(', ')}`, 'ot-agent doctor --api-base URL checks a server')
   return server(name, at.apiBase, at.signal)
 }
 
@@ -51,7 +51,7 @@ async function engine(name: string, plugin: Plugin<Engine>, at: Surroundings): P
 async function server(name: string, apiBase: string, signal: AbortSignal): Promise<Found> {
   const made = await makeEngine(name, { api_base: apiBase, healthcheck_max_attempts: 1 })
   const health = await made.health(signal)
-  if (!health.healthy) return missing(health.reason, 'check --api-base, and that the server runs')
+  if (!health.healthy) return missing(health.reason, 'check --api-base, and that the server is running')
   const models = health.models?.slice(0, 3).join(', ')
   return ok(models ? `answers, serves ${models}` : 'answers')
 }
@@ -62,5 +62,5 @@ async function agent(name: string): Promise<Found> {
   if (!made.toolDirs) return ok(made.needsModel ? 'needs a model' : 'needs nothing')
   const absent = ['node', 'npm'].filter((program) => findProgram(program) === null)
   if (absent.length > 0) return missing(`no ${absent.join(', no ')} to install it with`, 'install Node.js with npm')
-  return ok(`version ${made.version}, installed when it is first used`)
+  return ok(`version ${made.version}, installed on first use`)
 }

@@ -26,8 +26,8 @@ export async function checkEndpoint(
   const made = await requestedEngine(where, model, where.name === undefined ? { healthcheck_max_attempts: 1 } : {})
   if (made === null) {
     throw new UserError(
-      'expected the server to check, got none',
-      'give --api-base http://localhost:8000/v1, --endpoint-json FILE or --config FILE',
+      'expected a server to check, got none',
+      'pass --api-base http://localhost:8000/v1, --endpoint-json FILE or --config FILE',
     )
   }
   const connection = await checkConnection(made.engine, signal)
@@ -44,7 +44,7 @@ export async function checkEndpoint(
 const namelessModel: Check = {
   name: 'completion',
   ok: false,
-  says: 'it lists no model: name the one to ask with --model',
+  says: 'it lists no models: choose one with --model',
   blame: 'user',
   details: {},
 }

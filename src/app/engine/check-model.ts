@@ -20,7 +20,7 @@ export async function checkConnection(engine: Engine, signal: AbortSignal): Prom
   const where = engine.endpoint?.baseUrls.join(', ') ?? engine.name
   if (!health.healthy) return { name, ok: false, says: health.reason, blame: blameOf(health.code), details: {} }
   const { models = [], down } = health
-  const says = `connected to ${where}${down === undefined ? '' : `, of which not all answer: ${down}`}`
+  const says = `connected to ${where}${down === undefined ? '' : `, but some do not answer: ${down}`}`
   return { name, ok: true, says, blame: 'world', details: { models } }
 }
 
@@ -42,8 +42,8 @@ export async function checkCompletion(engine: Engine, model: string, signal: Abo
 }
 
 function saidBy(outcome: ModelOutcome): string {
-  if (outcome.kind === 'context-exceeded') return `has no room for a few words: ${outcome.message}`
-  if (outcome.kind === 'budget-exceeded') return `may not be asked: the budget of ${outcome.budget} is spent`
+  if (outcome.kind === 'context-exceeded') return `has no room in its context for a few words: ${outcome.message}`
+  if (outcome.kind === 'budget-exceeded') return `was not asked: the budget of ${outcome.budget} is used up`
   const { text, reasoning, usage, latencyMs } = outcome.reply
   const words = oneLine(text || reasoning || '').slice(0, 60)
   return `answers ${JSON.stringify(words)} (${usage.inputTokens} tokens in, ${usage.outputTokens} out, ${(latencyMs / 1000).toFixed(2)} s)`

@@ -92,6 +92,6 @@ function refuseLocal(model: string | null): null {
   if (!model?.startsWith('hosted_vllm/')) return null
   throw new UserError(
     `model ${model}: expected the address of the server that has it, got none`,
-    'give it with --api-base, for example --api-base http://localhost:8000/v1',
+    'pass --api-base, for example --api-base http://localhost:8000/v1',
   )
 }

@@ -54,7 +54,7 @@ export function compareRuns(runs: readonly RunScore[]): EvalComparison {
   if (runs.length < 2)
     throw new UserError(
       `expected at least two results to compare, got ${runs.length}`,
-      'name two jobs, or one with several models',
+      'give two jobs, or one with several models',
     )
   const plain = runs.flatMap((first, i) =>
     runs.slice(i + 1).map((second, j) => ({ first: i, second: i + 1 + j, ...comparePair(first, second) })),
@@ -81,7 +81,9 @@ function comparePair(first: RunScore, second: RunScore) {
   if (found === null)
     throw new UserError(
       `${first.name} and ${second.name} have no scored task in common`,
-      changed.size > 0 ? `${changed.size} tasks differ under the same name` : 'compare jobs over the same tasks',
+      changed.size > 0
+        ? `${changed.size} tasks have the same name but different files`
+        : 'compare jobs over the same tasks',
     )
   const { draws, low, high } = pairedBootstrap(
     found.pairs.map((pair) => pair.first - pair.second),

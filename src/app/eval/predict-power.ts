@@ -98,7 +98,7 @@ function fromPilots(pilots: readonly RunScore[]): Parts {
   const rewards = rewardsOf(first)
   const pilot = pilotOf(rewards)
   if (pilot === null)
-    throw new UserError(`${first.name}: expected at least two scored tasks, got ${rewards.size}`, 'name a larger pilot')
+    throw new UserError(`${first.name}: expected at least two scored tasks, got ${rewards.size}`, 'use a larger pilot')
   const correlation = second === undefined ? null : pilotCorrelation(rewards, rewardsOf(second))
   const from = `pilot ${first.name}`
   const most = first.tasks.reduce((highest, { trials }) => Math.max(highest, trials), 0)

@@ -30,11 +30,11 @@ async function checkAgent(
 ): Promise<PreflightCheck[]> {
   const found = await engineOf(agent)
   if (found === null || found.model === null)
-    return [{ name: 'model', says: `agent ${agent.name ?? agent.importPath} is not given a served model` }]
+    return [{ name: 'model', says: `agent ${agent.name ?? agent.importPath} does not use a served model` }]
   const engine = await makeEngine(found.name, { ...use.pace, ...found.options, ...use.address })
   const health = await engine.health(signal)
   if (!health.healthy) {
-    const hint = 'check -m and --api-base, and that the server runs'
+    const hint = 'check -m and --api-base, and that the server is running'
     throw new UserError(`model ${found.model}: ${health.reason}`, hint, health.retryable ? 3 : 2)
   }
   const listed = health.models ?? []
@@ -48,7 +48,7 @@ async function checkAgent(
     { name: 'server', says: `${engine.endpoint?.baseUrls.join(', ') ?? engine.name} answers` },
     {
       name: 'model',
-      says: listed.length === 0 ? `${found.model}, at a server that lists no models` : `${found.model} is served`,
+      says: listed.length === 0 ? `${found.model}, on a server that lists no models` : `${found.model} is served`,
     },
     { name: 'context', says: contextTokens === null ? 'of unknown length' : `${contextTokens} tokens` },
   ]

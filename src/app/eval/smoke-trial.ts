@@ -40,11 +40,11 @@ export async function smokeTrial(
 
 function refuseBroken(record: TrialRecord, jobDir: string): void {
   const { end } = record
-  const hint = `ot-agent jobs show ${jobDir} tells more; --no-smoke leaves the smoke trial out`
+  const hint = `ot-agent jobs show ${jobDir} says more; --no-smoke skips the smoke trial`
   if (end.kind === 'failed') {
     const { boundary, code, message } = end.failure
     throw new UserError(`the smoke trial failed at the ${boundary}: ${code}: ${message.split('\n')[0]}`, hint, 3)
   }
   if (hadNoValidReply(record))
-    throw new UserError(`no reply of ${record.agent.model} in the smoke trial could be used`, hint, 3)
+    throw new UserError(`the smoke trial got no usable reply from ${record.agent.model}`, hint, 3)
 }

@@ -24,7 +24,7 @@ test.each([
   [['--path', 'a', ''], '--path'],
   [['x', 'a', ''], 'file'],
 ])('an empty path is refused, whatever it was for: %j', async (argv, name) => {
-  await expect(run(...argv)).rejects.toThrow(`${name}: expected a path, got an empty text`)
+  await expect(run(...argv)).rejects.toThrow(`${name}: expected a path, got an empty string`)
 })
 
 test('what is no path may be empty, and paths that were not given are no matter', async () => {

@@ -40,14 +40,13 @@ function refuseEmptyPaths(command: AnyCommand): void {
       .filter(([name]) => isPath(name)),
   ]
   const empty = given.find(([, value]) => value === '' || (Array.isArray(value) && value.includes('')))
-  if (empty)
-    throw new UserError(`${empty[0]}: expected a path, got an empty text`, 'is a variable of the shell not set?')
+  if (empty) throw new UserError(`${empty[0]}: expected a path, got an empty string`, 'is a shell variable unset?')
 }
 
 function asUserError(error: CommanderError, path: readonly string[]): UserError {
   const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n')
   return new UserError(
     message,
-    suggestion?.replace(/^\(D(.*)\)$/, 'd$1') ?? `${path.join(' ')} --help lists what it takes`,
+    suggestion?.replace(/^\(D(.*)\)$/, 'd$1') ?? `${path.join(' ')} --help lists its options`,
   )
 }

@@ -55,10 +55,10 @@ test('Harbor’s other flags are understood', async () => {
 })
 
 test.each([
-  [['-t', 'org/task@1'], "--task org/task@1: tasks of Harbor's hub cannot be fetched from here"],
+  [['-t', 'org/task@1'], "--task org/task@1: tasks of Harbor's hub cannot be fetched by ot-agent"],
   [['--env', 'docker', '-e', 'local'], 'expected -e or --env, got both: local and docker'],
   [['--mounts-json', '{'], '--mounts-json: expected JSON'],
-  [['--task-git-commit', 'abc'], 'expected --task-git-url beside --task-git-commit'],
+  [['--task-git-commit', 'abc'], 'expected --task-git-url with --task-git-commit'],
   [['--registry-path', 'r.json', '--registry-url', 'http://x'], 'expected --registry-path or --registry-url, got both'],
 ])('refuses %j', async (words, message) => {
   await expect(asked(words)).rejects.toThrow(message)

@@ -90,7 +90,7 @@ function parseMounts(text: string): unknown {
   try {
     return readJson(text)
   } catch {
-    throw new UserError('--mounts-json: expected JSON, got something else', 'a list of mounts, for example []')
+    throw new UserError('--mounts-json: expected JSON, got something else', 'pass a list of mounts, for example []')
   }
 }
 
@@ -103,14 +103,14 @@ function sandboxName({ environment, env }: RunOptions): string | undefined {
 function tasksOf(options: RunOptions): TasksRequest {
   if (options.task !== undefined)
     throw new UserError(
-      `--task ${options.task}: tasks of Harbor's hub cannot be fetched from here`,
-      'download it with Harbor and name its folder with -p, or use -d and -i',
+      `--task ${options.task}: tasks of Harbor's hub cannot be fetched by ot-agent`,
+      'download it with Harbor and pass its folder with -p, or use -d and -i',
     )
   const { path, dataset, registryPath, registryUrl, taskGitUrl: url, taskGitCommit: commit } = options
   if (path !== dataset) refuseBoth('--path', path, '--dataset', dataset)
   refuseBoth('--registry-path', registryPath, '--registry-url', registryUrl)
   if (commit !== undefined && url === undefined)
-    throw new UserError('expected --task-git-url beside --task-git-commit, got none', 'name the repository')
+    throw new UserError('expected --task-git-url with --task-git-commit, got none', 'add --task-git-url')
   return { tasks: path, dataset, registryPath, registryUrl, git: url === undefined ? undefined : { url, commit } }
 }
 
@@ -122,7 +122,7 @@ function pluginOf(flag: string, name: string | undefined, other: string, path: s
 
 function refuseBoth(flag: string, value: string | undefined, other: string, path: string | undefined): void {
   if (value === undefined || path === undefined) return
-  throw new UserError(`expected ${flag} or ${other}, got both: ${value} and ${path}`, 'leave one of them out')
+  throw new UserError(`expected ${flag} or ${other}, got both: ${value} and ${path}`, 'use only one of them')
 }
 
 /** Adds a file's variables to this process, where templates and plug-ins look for them; what is already set stays. Returns their names. */

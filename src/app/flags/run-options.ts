@@ -20,52 +20,52 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
       '-d, --dataset <name>',
       'a folder, a .parquet file or pattern of tasks, a benchmark NAME@VERSION, or hf:org/name, harbor:name@version, git:URL#path',
     )
-    .option('--registry-path <file>', 'registry.json of Harbor’s in which -d is looked up')
-    .option('--registry-url <url>', 'the same at an address')
-    .option('--task-git-url <url>', 'git repository in which -p is the path of a task')
+    .option('--registry-path <file>', 'a registry.json of Harbor, to look up -d in')
+    .option('--registry-url <url>', 'the same at a URL')
+    .option('--task-git-url <url>', 'git repository with the task; -p is then its path in the repository')
     .option('--task-git-commit <commit>', 'commit of that repository (default: the newest)')
     .option('--fetch', 'fetch tasks that are not on this machine')
     .option(
       '-c, --config <file>',
-      'a Harbor job file, YAML or JSON, or a file that configures one model as an agent; options given here override it',
+      'a Harbor job file (YAML or JSON), or a file that configures one model as an agent; command-line options override it',
     )
     .option('--set <path=value>', 'set any key of the job file, for example agents[0].kwargs.x=3; repeatable', several)
     .option('-i, --include-task-name <glob>', 'run only tasks whose name matches; repeatable', several)
     .option('-x, --exclude-task-name <glob>', 'skip tasks whose name matches; repeatable', several)
-    .option('-l, --n-tasks <n>', 'run at most this many tasks, counted after the filters', wholeNumber(1))
-    .option('-a, --agent <name>', 'agent (default: oracle, or terminus-2 when a model server is named)')
+    .option('-l, --n-tasks <n>', 'run at most this many tasks, after the filters', wholeNumber(1))
+    .option('-a, --agent <name>', 'agent (default: oracle, or terminus-2 with a model server)')
     .option(
       '--agent-import-path <path>',
       'your own agent: ./my-agent.ts, ./my-agent.ts:ClassName, ./dir or npm:package',
     )
     .option('--ak, --agent-kwarg <key=value>', 'option of the agent; repeatable', several)
-    .option('--ae, --agent-env <key=value>', 'variable for the agent; repeatable', several)
+    .option('--ae, --agent-env <key=value>', 'environment variable for the agent; repeatable', several)
 }
 
 function withHow<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
     .optionsGroup('Sandboxes and tests:')
     .option('-e, --environment <sandbox>', 'kind of sandbox (default: local, or docker for a job file that names none)')
-    .option('--environment-import-path <path>', 'your own kind of sandbox, written like --agent-import-path')
+    .option('--environment-import-path <path>', 'your own kind of sandbox, in the form of --agent-import-path')
     .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
     .option('--force-build', 'build the environment again, ignoring prebuilt images and caches')
-    .option('--override-cpus <n>', 'processors for each sandbox', wholeNumber(1))
+    .option('--override-cpus <n>', 'CPUs for each sandbox', wholeNumber(1))
     .option('--override-memory-mb <mb>', 'memory for each sandbox', wholeNumber(1))
     .option('--override-storage-mb <mb>', 'disk for each sandbox', wholeNumber(1))
     .option('--override-gpus <n>', 'GPUs for each sandbox', wholeNumber(0))
-    .option('--ve, --verifier-env <key=value>', 'variable for the tests; repeatable', several)
+    .option('--ve, --verifier-env <key=value>', 'environment variable for the tests; repeatable', several)
     .option('--disable-verification', 'do not run the tests')
     .option(
       '--agent-may-modify-system',
       'let agents change system files in every task; tests then run on the changed system',
     )
     .addOption(
-      new Option('--reward-precedence <file>', 'which reward file wins when tests write both').choices([
+      new Option('--reward-precedence <file>', 'which reward file to use when tests write both').choices([
         'txt',
         'json',
       ] as const),
     )
-    .option('--artifact <path>', 'a path inside the sandbox to keep; repeatable', several)
+    .option('--artifact <path>', 'a path inside the sandbox to save; repeatable', several)
     .option('--timeout-multiplier <x>', 'multiply every time limit', factor)
     .option('--agent-timeout-multiplier <x>', 'multiply the time limit of agents', factor)
     .option('--verifier-timeout-multiplier <x>', 'multiply the time limit of tests', factor)
@@ -93,39 +93,38 @@ function withHarborFlags<A extends unknown[], O extends OptionValues>(command: C
 function withJob<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
     .optionsGroup('Job:')
-    .option('-o, --jobs-dir <dir>', 'where jobs are kept (default: jobs)')
+    .option('-o, --jobs-dir <dir>', 'where to keep jobs (default: jobs)')
     .option(
       '--job-name <name>',
       'name of the job (default: the current time; the same command resumes an interrupted job)',
     )
-    .option('-n, --n-concurrent <n>', 'trials at once (default: 4)', wholeNumber(1))
+    .option('-n, --n-concurrent <n>', 'trials to run at the same time (default: 4)', wholeNumber(1))
     .option(
       '--prefetch <n>',
-      'most sandboxes to start before their trials, while models are busy (default: half of -n)',
+      'maximum number of sandboxes to start ahead of their trials, while models are busy (default: half of -n)',
       wholeNumber(0),
     )
     .option(
       '--max-cpus <n>',
-      'prefetch no sandbox beyond this many processors in total (default: this machine’s)',
+      'stop prefetching sandboxes beyond this many CPUs in total (default: those of this machine)',
       factor,
     )
-    .option('--max-memory-mb <mb>', 'the same for memory (default: this machine’s)', wholeNumber(1))
-    .option('--max-builds <n>', 'environments built at once (default: 2)', wholeNumber(1))
-    .option('-k, --n-attempts <n>', 'attempts of each task (default: 1)', wholeNumber(1))
+    .option('--max-memory-mb <mb>', 'the same for memory (default: that of this machine)', wholeNumber(1))
+    .option('--max-builds <n>', 'environments to build at the same time (default: 2)', wholeNumber(1))
+    .option('-k, --n-attempts <n>', 'attempts at each task (default: 1)', wholeNumber(1))
     .option('-r, --max-retries <n>', 'retries of a trial after an infrastructure failure (default: 0)', wholeNumber(0))
     .option('--retry-include <code>', 'retry only failures with this code; repeatable', several)
     .option('--retry-exclude <code>', 'never retry failures with this code; repeatable', several)
     .addOption(
-      new Option('--store <layout>', 'trial directories, or a few packed files (default: harbor)').choices([
-        'harbor',
-        'packed',
-      ] as const),
+      new Option('--store <layout>', 'harbor: trial directories; packed: a few packed files (default: harbor)').choices(
+        ['harbor', 'packed'] as const,
+      ),
     )
     .option(...restartInterrupted)
-    .option('--env-file <file>', 'variables for templates, one KEY=VALUE per line')
+    .option('--env-file <file>', 'file of variables for templates, one KEY=VALUE per line')
     .option(...passEnvFlag)
-    .option('-y, --yes', 'pass every environment variable of yours that tasks ask for')
-    .option('-q, --quiet', 'print no progress')
+    .option('-y, --yes', 'pass every environment variable that tasks ask for')
+    .option('-q, --quiet', 'do not print progress')
     .option('--debug', 'print details when something fails')
     .option('--verbose', 'print a line for each trial, however many there are')
     .option('--output <file>', 'also write the result to this file, as JSON')
@@ -139,7 +138,7 @@ function withPreview<A extends unknown[], O extends OptionValues>(command: Comma
       '--plan',
       'run and build nothing: print which images are needed, which tasks share them and what cannot run',
     )
-    .option('--print-config', 'run nothing: print the job file that this command line amounts to, without secrets')
+    .option('--print-config', 'run nothing: print the job file equivalent to this command line, without secrets')
 }
 
 export type RunOptions = ReturnType<ReturnType<typeof runOptions>['opts']>

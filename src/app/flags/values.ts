@@ -44,7 +44,7 @@ export function several(text: string, before: readonly string[] = []): string[] 
 /** The flag of every command whose tasks may ask for variables of this machine. */
 export const passEnvFlag = [
   '--pass-env <name>',
-  'pass this environment variable of yours to tasks that ask for it; repeatable',
+  'pass this environment variable to tasks that ask for it; repeatable',
   several,
 ] as const
 

@@ -24,7 +24,7 @@ export async function loadBenchmarksAtHand(notify: Notify, cwd = process.cwd()):
   const { packs } = await loadPacks({ ...options, waive: missing })
   if (missing.length > 0)
     notify(
-      `tasks are not compared with ${missing.join(', ')}: no pack is at hand; ${programName()} benchmarks pack ${missing[0]} makes one`,
+      `tasks are not compared with ${missing.join(', ')}, which have no pack here; ${programName()} benchmarks pack ${missing[0]} builds one`,
     )
   const once = [...new Map(packs.map((each) => [each.file, each.pack])).values()]
   const known = new Contamination(once, options)

@@ -26,7 +26,7 @@ export type PackedTasks =
 /** What stands in for a pipeline when tasks are made already. */
 export function tracesOnly(): LoadedPipeline {
   const name = 'from-parquet'
-  const pipeline = { name, summary: 'agents run over packed tasks', source: { fixture: () => [], real: null } }
+  const pipeline = { name, summary: 'runs agents on packed tasks', source: { fixture: () => [], real: null } }
   return { pipeline, hooks: null, dir: process.cwd(), digest: name }
 }
 
@@ -36,7 +36,7 @@ export function packedTasksOf(options: GenerateOptions): PackedTasks | null {
   if (fromParquet === undefined) {
     const stray = tasksRepo ?? tasksRevision ?? parquetName
     if (stray === undefined) return null
-    throw new UserError(`${JSON.stringify(stray)}: expected --from-parquet beside it`, 'add --from-parquet')
+    throw new UserError(`${JSON.stringify(stray)}: expected --from-parquet with it`, 'add --from-parquet')
   }
   const given = typeof fromParquet === 'string' ? fromParquet : undefined
   if ((given === undefined) === (tasksRepo === undefined))
@@ -103,7 +103,7 @@ async function extractDataset(
   const onProgress = (done: { bytes: number }) =>
     tick(`fetched ${megabytes(done.bytes)} of ${megabytes(bytes)} of tasks`)
   const { repeated } = await downloadTasks(chosen, out, { limitBytes, overwrite: true, signal, onProgress })
-  if (repeated > 0) notify(`${repeated} tasks came in more than one file; the first of each counts`)
+  if (repeated > 0) notify(`${repeated} tasks occur in more than one file; the first copy of each is used`)
 }
 
 async function chooseIn({ repo, revision, parquetName }: Exclude<PackedTasks, { file: string }>, signal: AbortSignal) {

@@ -29,8 +29,8 @@ export function ownOptions(schema: ZodObject | undefined): readonly (readonly [n
   return Object.entries(schema?.shape ?? {}).map(([name, field]) => {
     if (!/^[a-z][a-zA-Z0-9]*$/.test(name))
       throw new UserError(
-        `option ${JSON.stringify(name)}: expected a name such as maxRows, got another`,
-        'it becomes --max-rows on the command line',
+        `option ${JSON.stringify(name)}: expected a name in camelCase such as maxRows`,
+        'maxRows becomes --max-rows on the command line',
       )
     return [name, field as ZodType] as const
   })
@@ -48,7 +48,7 @@ export function parseOwnOptions(
     const expected = parsed.error.issues[0]?.message ?? 'another value'
     throw new UserError(
       `${flagOf(name)}: ${expected}, got ${raw === undefined ? 'nothing' : JSON.stringify(raw)}`,
-      '--help says what it takes',
+      '--help lists its options',
     )
   })
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined))

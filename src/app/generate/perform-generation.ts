@@ -262,5 +262,5 @@ function withSandbox(draft: TaskDraft, { cpus, memoryMb, storageMb, gpus }: Gene
 function progressLine({ rows, resumed, tasks, rejects }: MadeTasks): string {
   const left = Object.values(rejects).reduce((sum, count) => sum + count, 0)
   const again = resumed > 0 ? `, ${resumed} of them done before` : ''
-  return `${rows} rows${again}: ${tasks} tasks, ${left} left out`
+  return `${rows} rows${again}: ${tasks} tasks, ${left} skipped`
 }

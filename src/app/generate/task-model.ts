@@ -38,7 +38,7 @@ export async function openTaskModels(
   const ledger = await openLedger(ledgerFile(workDir))
   const onSpent = (budget: string) =>
     notify(
-      `the budget of ${budget} is spent: rows that need the model fail; run the same command with a larger budget to resume`,
+      `the budget of ${budget} is used up: rows that need the model fail; run the same command with a larger budget to resume`,
     )
   const budget = makeBudget({ limits: use.budget, spentBefore: ledger.spent(), book: ledger.add, onSpent })
   const ofJudge = budget.account(null, 'judge')
@@ -61,7 +61,7 @@ async function reachModel(name: string, options: Options, use: ModelUse, signal:
   if (!found?.model)
     throw new UserError(
       `${name}: expected a model to make tasks with, got none`,
-      'give -m openai/..., anthropic/... or gemini/..., or -m MODEL --api-base http://HOST:PORT/v1',
+      'pass -m openai/..., anthropic/... or gemini/..., or -m MODEL --api-base http://HOST:PORT/v1',
     )
   const health = await found.engine.health(signal)
   if (!health.healthy)

@@ -137,5 +137,5 @@ async function exportJob(jobDir: string, out: string, { trace, outputDir }: Gene
 
 function shownDrops(drops: Readonly<Record<string, number>>): string {
   const shown = Object.entries(drops).map(([reason, count]) => `${reason} ${count}`)
-  return shown.join(', ') || 'nothing says why'
+  return shown.join(', ') || 'no reason recorded'
 }

@@ -21,7 +21,7 @@ export async function jobsIn(dir: string): Promise<readonly JobDir[] | null> {
   if (!held.includes(true)) return null
   const { jobs, broken } = await listJobs(dir)
   const [first] = broken
-  if (first) throw new UserError(`${join(dir, first.name)}: ${first.why}`, 'mend the job, or move it away')
+  if (first) throw new UserError(`${join(dir, first.name)}: ${first.why}`, 'fix the job, or move it elsewhere')
   return jobs
 }
 
@@ -48,7 +48,7 @@ export async function packJobs(jobs: readonly JobDir[], out: string, signal: Abo
   const leftOut: string[] = []
   for (const job of jobs)
     if ((await readOwner(job.dir))?.liveness === 'alive')
-      throw new UserError(`${job.dir}: expected a job that has ended, this one is running`, 'wait until it ends')
+      throw new UserError(`${job.dir}: expected a finished job, but it is still running`, 'wait until it finishes')
   async function* rows(): AsyncGenerator<TaskToPack, void, void> {
     for (const job of jobs) {
       yield { path: `${job.name}/${jobFilesRow}`, dir: job.dir, archive: () => ownFiles(job) }

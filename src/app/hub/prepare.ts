@@ -72,7 +72,7 @@ async function tasksIn(dir: string): Promise<readonly string[] | null> {
   try {
     const { tasks, broken } = await findTasks(dir, { allowNoTests: true })
     const [first] = broken
-    if (first) throw new UserError(`${first.dir}: ${first.reason}`, 'mend the task, or move it away')
+    if (first) throw new UserError(`${first.dir}: ${first.reason}`, 'fix the task, or move it elsewhere')
     return tasks
   } catch (error) {
     // What is no folder of tasks may be any other dataset.

@@ -32,7 +32,10 @@ export async function squashOnHub(
 ): Promise<Squashed> {
   const target = parseTarget(repository, type)
   if (target.kind === 'folder')
-    throw new UserError(`${repository}: expected a repository of the Hub, got a folder`, 'a folder has no history')
+    throw new UserError(
+      `${repository}: expected a repository of the Hub, got a folder`,
+      'pass org/name: a folder has no history',
+    )
   const name = target.repo
   const at = { account: hubAccount(process.env), fetch: makeHubFetch(process.env, control.signal) }
   if (!dryRun) needToken(at.account.token, name)

@@ -36,7 +36,7 @@ export function parsePath(option: string, path: string): PathKey[] {
     return keys.map((key) => (/^\[\d+\]$/.test(key) ? Number(key.slice(1, -1)) : key))
   throw new UserError(
     `${option}: expected keys such as agents[0].kwargs.name, got ${JSON.stringify(path)}`,
-    'write keys with dots between them',
+    'separate keys with dots',
   )
 }
 
@@ -68,6 +68,6 @@ function refuseNoPosition(list: readonly unknown[], keys: readonly PathKey[], op
   if (/^(0|[1-9]\d*)$/.test(key) && Number(key) <= list.length) return
   throw new UserError(
     `${option}: ${keys.slice(0, -1).join('.')}: expected a position from 0 to ${list.length} in this list, got ${JSON.stringify(key)}`,
-    'or set the whole list, as JSON',
+    'use a position in that range, or set the whole list as JSON',
   )
 }

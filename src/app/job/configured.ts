@@ -32,7 +32,7 @@ function requestIn(kwargs: AgentConfig['kwargs']): EngineRequest {
     const issue = parsed.error.issues[0]
     throw new UserError(
       `${engineKey}.${issue?.path.join('.')}: ${issue?.message}`,
-      'it takes name, config, api_base, api_key_env and options',
+      'its keys are name, config, api_base, api_key_env and options',
     )
   }
   const base = typeof kwargs.api_base === 'string' ? { api_base: kwargs.api_base } : {}
@@ -73,14 +73,14 @@ export async function agentOf({ name, importPath, kwargs }: AgentConfig): Promis
   const own = withoutEngine(kwargs)
   if (name !== null) return makeAgent(name, own)
   if (importPath !== null) return (await userModules()).makeImportedAgent(importPath, own)
-  throw new UserError('expected an agent, got none', 'give one with -a NAME or --agent-import-path FILE')
+  throw new UserError('expected an agent, got none', 'pass one with -a NAME or --agent-import-path FILE')
 }
 
 /** The kind of sandbox a job's settings name. */
 export async function providerOf({ type, importPath, kwargs }: EnvironmentConfig): Promise<SandboxProvider> {
   if (type !== null) return makeProvider(type, kwargs)
   if (importPath !== null) return (await userModules()).makeImportedProvider(importPath, kwargs)
-  throw new UserError('expected a kind of sandbox, got none', 'give one with -e NAME or --environment-import-path FILE')
+  throw new UserError('expected a kind of sandbox, got none', 'pass one with -e NAME or --environment-import-path FILE')
 }
 
 /** The digests of user code that a job runs, by import path, and of what its agents are made from: with others it is another job. */

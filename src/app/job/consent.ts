@@ -25,8 +25,8 @@ export async function askConsent(tasks: readonly Task[], consent: Consent, confi
   if (!confirm) throw notNamed(others)
   if (!(await confirm(listed(others))))
     throw new UserError(
-      'expected a yes to pass variables on, got none',
-      '--pass-env NAME passes one on; -x skips tasks',
+      'expected confirmation to pass environment variables to tasks, got none',
+      '--pass-env NAME passes one without asking; -x skips tasks',
     )
 }
 
@@ -48,8 +48,8 @@ function unnamedVars(tasks: readonly Task[], { passEnv = [], yes = false, verifi
 function notNamed(others: readonly string[]): UserError {
   const flags = others.slice(0, 10).map((name) => `--pass-env ${name}`)
   return new UserError(
-    `tasks ask for variables of this machine that were not named for this run: ${listed(others)}`,
-    `${flags.join(' ')} passes them on; unset them to run without`,
+    `tasks ask for environment variables of this machine that this run does not allow: ${listed(others)}`,
+    `${flags.join(' ')} passes them to the tasks; unset them to run without them`,
   )
 }
 

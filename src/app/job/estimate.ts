@@ -42,7 +42,7 @@ export async function estimateRun(
 
 /** What a trial takes whose agent asks no model. */
 function unasked({ sec }: TrialAssumptions): TrialAssumptions {
-  return { turns: 0, inputTokens: 0, cacheTokens: 0, outputTokens: 0, sec, source: `no model is asked, ${sec} s` }
+  return { turns: 0, inputTokens: 0, cacheTokens: 0, outputTokens: 0, sec, source: `no model calls, ${sec} s` }
 }
 
 async function averagesOf(jobDir: string) {
@@ -54,8 +54,8 @@ async function averagesOf(jobDir: string) {
   const averages = assumeFromRecords(records)
   if (averages) return averages
   throw new UserError(
-    `${jobDir}: expected trials that tell how many tokens they used, found none`,
-    'leave the job out to estimate by usual numbers',
+    `${jobDir}: expected trials that recorded their token usage, found none`,
+    'leave out the job to estimate from typical numbers',
   )
 }
 

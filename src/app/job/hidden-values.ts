@@ -81,7 +81,7 @@ function refuseUnasked(flag: string, given: object, parts: readonly object[]): v
   const unexpected = Object.keys(given).find((key) => !hidden.some(([name]) => name === key))
   if (unexpected === undefined) return
   throw new UserError(
-    `${flag} ${unexpected}: expected a value that the job's files hide, got one they do not`,
+    `${flag} ${unexpected}: expected a value that is hidden in the job's files, got one that is not`,
     'a job resumes with the settings it was started with; run a new job to change them',
   )
 }
@@ -99,10 +99,10 @@ function refuseHidden(config: JobConfig, dir: string): void {
     ?.replace(/^agents\[\d+\]\.env\./, '--ae ')
     .replace(/^agents\[\d+\]\.kwargs\./, '--ak ')
     .replace(/^verifier\.env\./, '--ve ')
-  const flag = example?.startsWith('--') ? `give it again (${example}=...), ` : ''
+  const flag = example?.startsWith('--') ? `pass it again (${example}=...), ` : ''
   throw new UserError(
-    `${dir}: ${lost.join(', ')}: literal values are never written to a job's files, and nothing else gives ${lost.length > 1 ? 'them' : 'it'}`,
-    `${flag}run the original command again, or write such a value as \${VARIABLE}: then it is found automatically`,
+    `${dir}: ${lost.join(', ')}: the job needs ${lost.length > 1 ? 'these values' : 'this value'}, but literal values are never written to its files`,
+    `${flag}run the original command again, or write such a value as \${VARIABLE}, which is then read from the environment`,
   )
 }
 

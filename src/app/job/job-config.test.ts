@@ -39,8 +39,8 @@ test('that sandboxes are to be kept is told to be ignored', async () => {
 test.each<[object, string, string]>([
   [{ n_attempt: 2 }, 'n_attempt', 'did you mean n_attempts?'],
   [{ agents: [{ name: 'oracle', kwarg: {} }] }, 'agents[0].kwarg', 'did you mean agents[0].kwargs?'],
-  [{ environment: { network: 'none' } }, 'environment.network', 'known here: type, '],
-  [{ orchestrator: { speed: 3 } }, 'orchestrator.speed', 'remove the key'],
+  [{ environment: { network: 'none' } }, 'environment.network', 'known keys: type, '],
+  [{ orchestrator: { speed: 3 } }, 'orchestrator.speed', 'remove this key'],
 ])('a key that no job file has is refused: %j', async (document, key, hint) => {
   await expect(jobOf(document)).rejects.toMatchObject({
     message: expect.stringContaining(`: ${key} is not a known key`),
@@ -50,7 +50,7 @@ test.each<[object, string, string]>([
 
 test('an old spelling is honoured, and noted', async () => {
   const { notes } = await jobOf({ orchestrator: { n_concurrent_trials: 2 }, environment: { type: 'local' } })
-  expect(notes).toEqual([expect.stringContaining('orchestrator is an old spelling')])
+  expect(notes).toEqual([expect.stringContaining('orchestrator is a deprecated spelling')])
 })
 
 test('a placeholder for the model counts as none, and a model that is named takes its place', async () => {

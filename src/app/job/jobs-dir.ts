@@ -12,8 +12,8 @@ export async function checkJobsDir(jobsDir: string): Promise<void> {
   const refused = await tryToWriteIn(jobsDir)
   if (refused === null) return
   throw new UserError(
-    `${jobsDir}: expected a directory that jobs can be written to, got ${refused}`,
-    'choose another one with --jobs-dir, or make room or permission there',
+    `${jobsDir}: expected a writable directory for jobs, got ${refused}`,
+    'choose another one with --jobs-dir, or free some space or fix the permissions there',
   )
 }
 

@@ -5,15 +5,15 @@ import { isJudged } from '../../run/trial/judge-phase.ts'
 import type { Sums } from '../../store/ledger.ts'
 
 /** Where a command line names the judge of its tasks. */
-const flagHint = 'name one with --judge-model, and --judge-api-base for a server of your own'
+const flagHint = 'pass --judge-model, and --judge-api-base for your own server'
 
 /** What is said when no judge is named. */
 export function unjudged(what: string, hint = flagHint): UserError {
-  return new UserError(`${what} judged by a model, and none was given`, hint)
+  return new UserError(`${what} judged by a model, but no model was set`, hint)
 }
 
 /** Where a recipe names the judge of its tasks. */
-export const judgeHint = 'give the stage an option `judge`, for example { model: "openai/gpt-x" }'
+export const judgeHint = 'set the option `judge` of the stage, for example { model: "openai/gpt-x" }'
 
 /** Refuses tasks that only a judge can score when there is none, before anything is run or paid for. */
 export async function refuseUnjudged(tasks: readonly Task[], judge: unknown, hint = flagHint): Promise<void> {

@@ -18,7 +18,7 @@ export function judgeSettingsOf(options: JudgeOptions): ModelSettings | undefine
   const strays = { '--judge-api-base': apiBase, '--judge-api-key-env': apiKeyEnv, '--judge-engine-kwarg': kwargs }
   const stray = Object.entries(strays).find(([, value]) => value !== undefined)
   if (!stray) return undefined
-  throw new UserError(`${stray[0]} is given, and no model that it is for`, 'name the judge with --judge-model')
+  throw new UserError(`${stray[0]}: expected --judge-model with it, got none`, 'add --judge-model')
 }
 
 export interface OpinionOptions {
@@ -40,8 +40,8 @@ export function opinionSettingsOf(options: OpinionOptions): OpinionSettings | un
     const stray = Object.entries(strays).find(([, value]) => value !== undefined)
     if (!stray) return undefined
     throw new UserError(
-      `--opinion-${stray[0]} is given, and no model that it is for`,
-      'name the model with --second-opinion',
+      `--opinion-${stray[0]}: expected --second-opinion with it, got none`,
+      'add --second-opinion MODEL',
     )
   }
   const at = { apiBase, apiKeyEnv, options: kwargs && parsedAssignments('--opinion-engine-kwarg', kwargs) }

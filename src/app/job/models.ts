@@ -70,7 +70,10 @@ function keyOf({ modelName, kwargs: { api_base, engine, model_info } }: AgentCon
 async function checkHealth(engine: Engine, model: string, signal: AbortSignal): Promise<void> {
   const health = await engine.health(signal)
   if (health.healthy) return
-  throw new UserError(`model ${model}: ${health.reason}`, 'check --model and --api-base, and that the server runs')
+  throw new UserError(
+    `model ${model}: ${health.reason}`,
+    'check --model and --api-base, and that the server is running',
+  )
 }
 
 /** A stand-in that has turns for none of the tasks would give up on each, and every reward would be a 0 that means nothing. */
@@ -84,8 +87,8 @@ async function refuseIgnorant(engine: Engine, model: string, tasks: readonly Tas
   }
   if (unknown.length === tasks.length)
     throw new UserError(
-      `model ${model} is a stand-in, and it has no turns for ${tasks.length === 1 ? 'the task' : `any of the ${tasks.length} tasks`}`,
-      'name the folder whose solutions it plays with --engine-kwarg tasks=DIR, or a file of turns with --engine-kwarg script=FILE',
+      `model ${model} is a stand-in and has no turns for ${tasks.length === 1 ? 'the task' : `any of the ${tasks.length} tasks`}`,
+      'pass the folder of tasks whose solutions it plays back with --engine-kwarg tasks=DIR, or a file of turns with --engine-kwarg script=FILE',
     )
   if (unknown.length > 0)
     notify(`the stand-in ${model} has no turns for ${unknown.length} of ${tasks.length} tasks and gives up on them`)
@@ -114,10 +117,10 @@ async function withoutModels(jobDir: string): Promise<JobModels> {
 }
 
 function withoutModel({ name, importPath, modelName }: AgentConfig): UserError {
-  const got = modelName === null ? 'none' : `${modelName}, with nothing that says where it is served`
+  const got = modelName === null ? 'none' : `${modelName} without the address of its server`
   return new UserError(
     `agent ${name ?? importPath ?? 'oracle'} needs a model, got ${got}`,
-    'give -m MODEL --api-base http://HOST:PORT/v1, or -m openai/..., anthropic/... or gemini/...',
+    'pass -m MODEL --api-base http://HOST:PORT/v1, or -m openai/..., anthropic/... or gemini/...',
   )
 }
 

@@ -38,12 +38,12 @@ export async function openModel(
   if (!found?.model)
     throw new UserError(
       `${flags.model} ${settings.model}: expected a model of openai/, anthropic/ or gemini/, or an address`,
-      `give ${flags.apiBase} http://HOST:PORT/v1 beside it`,
+      `add ${flags.apiBase} http://HOST:PORT/v1`,
     )
   const { engine, model } = found
   const health = await engine.health(signal)
   if (!health.healthy)
-    throw new UserError(`${flags.model} ${settings.model}: ${health.reason}`, 'check that its server runs')
+    throw new UserError(`${flags.model} ${settings.model}: ${health.reason}`, 'check that its server is running')
   return (account) => engine.client(model, account)
 }
 

@@ -53,7 +53,7 @@ export async function openModels(asked: ModelsToOpen): Promise<JobModels> {
   const ledger = await openLedger(ledgerFile(jobDir))
   const onSpent = (budget: string) =>
     notify(
-      `the budget of ${budget} is spent: running trials end, no new one starts; run the same command with a larger budget to resume`,
+      `the budget of ${budget} is used up: running trials stop and no new ones start; run the same command with a larger budget to resume`,
     )
   const budget = makeBudget({ limits: use.budget, spentBefore: ledger.spent(), book: ledger.add, onSpent })
   const pacing =
@@ -102,7 +102,7 @@ function makePacing(
     },
     run: async (resize: (count: number) => void, signal: AbortSignal): Promise<void> => {
       const onLimit = (count: number) => {
-        notify(`${count} trials at once from now on`)
+        notify(`now running ${count} trials at a time`)
         resize(count)
       }
       const parts = { start: nConcurrent, http: makeHttpClient(process.env), inFlight: () => calls, onLimit }

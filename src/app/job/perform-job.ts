@@ -70,7 +70,7 @@ export async function performJob(asked: JobToRun, follower: JobFollower): Promis
     return checked
   }
   const job = await asked.open(check)
-  if (job.continued) follower.notify(`continues the job in ${job.dir}`)
+  if (job.continued) follower.notify(`resuming the job in ${job.dir}`)
   let models: JobModels | undefined
   const parts = async () => {
     const { served, ...checkedParts } = await check()
@@ -113,7 +113,7 @@ function surviveStrayErrors(notify: Notify): void {
   const onError = (error: unknown) => {
     const blamed = blameTrial(error)
     if (blamed)
-      return latestNotify?.(`trial ${blamed.trial}: an error outside of any call; the job continues: ${blamed.message}`)
+      return latestNotify?.(`trial ${blamed.trial}: error in background code; the job continues: ${blamed.message}`)
     const resource = exhaustedBy(error)
     if (resource !== null) return noteExhaustion(resource)
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
@@ -217,7 +217,7 @@ function renderResumed({ replayed, diverged, notReplayed, ...saved }: ResumedSum
   const cost = saved.costUsd > 0 ? `, $${saved.costUsd.toFixed(2)}` : ''
   const tokens = `${renderCount(saved.inputTokens)} in, ${renderCount(saved.outputTokens)} out${cost}`
   const parts = [
-    replayed > 0 ? `${replayed} resumed by replay, ${saved.turns} replies not asked for again (${tokens})` : '',
+    replayed > 0 ? `${replayed} resumed by replay, ${saved.turns} replies reused (${tokens})` : '',
     diverged > 0 ? `${diverged} started over because the replay diverged` : '',
     notReplayed > 0 ? `${notReplayed} started over without a replay` : '',
   ]

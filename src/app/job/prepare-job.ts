@@ -70,7 +70,7 @@ function noteHidden(config: JobConfig, notify: Notify): void {
   const hidden = unresumableSecrets(config, process.env)
   if (hidden.length > 0)
     notify(
-      `${hidden.join(', ')}: literal values are not written to the job's files; jobs resume will ask for them again (as \${VARIABLE} they are found by themselves)`,
+      `${hidden.join(', ')}: literal values are not written to the job's files, so jobs resume will ask for them again (write them as \${VARIABLE} to have them read from the environment)`,
     )
 }
 

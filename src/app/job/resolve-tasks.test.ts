@@ -34,9 +34,9 @@ test('a task that is broken stops the process whose share it is in, and no other
   const toml = join(dir, 'task-3/task.toml')
   writeFileSync(toml, `${readFileSync(toml, 'utf8')}[[`)
   expect(await shareOf(0, 2)).toEqual(['task-0', 'task-2'])
-  await expect(shareOf(1, 2)).rejects.toThrow('task-1: expected a task, got one that is not complete: no tests/test.sh')
+  await expect(shareOf(1, 2)).rejects.toThrow('task-1: expected a complete task: no tests/test.sh')
   await expect(shareOf(1, 2, { exclude: ['task-1'] })).resolves.toEqual(['task-2'])
-  await expect(shareOf(0, 1)).rejects.toThrow('task-1: expected a task')
+  await expect(shareOf(0, 1)).rejects.toThrow('task-1: expected a complete task')
   await expect(shareOf(0, 1, { exclude: ['task-1'] })).rejects.toThrow('task-3/task.toml')
 })
 
@@ -88,5 +88,5 @@ test('a task that breaks between being found and being read is told', async () =
   await resolve()
   const { loadTasks } = await resolve()
   rmSync(join(tasks, 'task-007/tests'), { recursive: true })
-  await expect(loadTasks()).rejects.toThrow('task-007: expected a task, got one that is not complete: no tests/test.sh')
+  await expect(loadTasks()).rejects.toThrow('task-007: expected a complete task: no tests/test.sh')
 })

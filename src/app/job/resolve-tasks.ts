@@ -74,7 +74,7 @@ async function findWanted(config: JobConfig, at: FetchAt): Promise<readonly Want
   if (wanted.length > 0) return wanted
   throw new UserError(
     'expected tasks to run, got none',
-    'name a task or a folder of tasks with -p, or list them in the job file',
+    'pass a task or a folder of tasks with -p, or list them in the job file',
   )
 }
 
@@ -152,8 +152,8 @@ async function tasksOfDataset(dataset: DatasetConfig, at: FetchAt) {
 }
 
 function brokenTask({ dir, reason }: { readonly dir: string; readonly reason: string }): UserError {
-  const message = reason.startsWith(dir) ? reason : `${dir}: expected a task, got one that is not complete: ${reason}`
-  return new UserError(message, `repair it, or leave it out with -x ${basename(dir)}`)
+  const message = reason.startsWith(dir) ? reason : `${dir}: expected a complete task: ${reason}`
+  return new UserError(message, `fix it, or skip it with -x ${basename(dir)}`)
 }
 
 function select(dirs: readonly string[], { taskNames, excludeTaskNames, nTasks }: DatasetConfig): readonly string[] {
@@ -194,8 +194,8 @@ function noneLeft({ path, name, taskNames, excludeTaskNames }: DatasetConfig, ta
     .map((dir) => basename(dir))
     .join(', ')
   return new UserError(
-    `${path ?? name}: expected tasks to be left by ${filters.join(' ')}, found none of ${tasks.length}`,
-    `there are for example: ${some}`,
+    `${path ?? name}: expected tasks to match ${filters.join(' ')}, but none of ${tasks.length} did`,
+    `tasks are for example: ${some}`,
   )
 }
 
@@ -237,7 +237,7 @@ async function askedOf(
   const [registryPath, registryUrl] = [request.registryPath ?? null, request.registryUrl ?? null]
   if (git !== undefined) {
     if (path === undefined)
-      throw new UserError('expected the path of a task in the git repository, got none', 'name it with -p')
+      throw new UserError('expected the path of a task in the git repository, got none', 'pass it with -p')
     const task = { ...noTask, path, gitUrl: git.url, gitCommitId: git.commit ?? null }
     return { ...config, datasets: [], tasks: [task] }
   }
@@ -246,7 +246,7 @@ async function askedOf(
   if (here !== undefined && registryPath === null && registryUrl === null) return replaced(config, here, narrows)
   if (dataset === undefined) {
     if (registryPath ?? registryUrl)
-      throw new UserError('expected the name of a dataset in the registry, got none', 'name it with -d')
+      throw new UserError('expected the name of a dataset in the registry, got none', 'pass it with -d')
     return config
   }
   const [, name = dataset, version = null] = /^(?!hf:|harbor:|git:)(.+)@([^@]+)$/s.exec(dataset) ?? []
@@ -271,7 +271,7 @@ async function replaced(config: JobConfig, path: string, narrows: boolean): Prom
   if (narrows)
     throw new UserError(
       `${path}: expected a folder of tasks for -i, -x or -l, got a single task`,
-      'leave them out, or name the folder',
+      'remove them, or pass the folder',
     )
   return { ...config, datasets: [], tasks: [{ ...noTask, path }] }
 }

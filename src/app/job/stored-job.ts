@@ -60,7 +60,7 @@ export async function continuing({ there, changes: taskChanges, ...stored }: Sto
   if (stored.isMoved && there.own !== null)
     throw new UserError(
       `${there.dir}: expected the job's own kind of sandbox, got another`,
-      'leave -e out, or run the tasks as a new job; only jobs that Harbor started can be moved',
+      'remove -e, or run the tasks as a new job; only jobs that Harbor started can use another kind of sandbox',
     )
   const before = there.own && parseIdentity(there.own.identity)
   const imports = await importDigests(config)
@@ -68,7 +68,7 @@ export async function continuing({ there, changes: taskChanges, ...stored }: Sto
   if (changes.length > 0) {
     throw new UserError(
       `${there.dir}: expected the job's own tasks and agents, found others: ${changes.slice(0, 5).join('; ')}`,
-      'put them back as they were, or run them as a new job',
+      'restore them, or run them as a new job',
     )
   }
   const job = { config, named: true, tasks, layout: there.layout, invocation: [] }

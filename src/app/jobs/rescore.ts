@@ -31,7 +31,7 @@ export async function rescore(
 ): Promise<ReadonlyMap<string, Rescored>> {
   const { there, config, loadTasks, consent, changes } = await loadStoredJob(job, {}, hidden)
   const tasks = (await loadTasks()).map(({ task }) => task)
-  for (const change of changes) notify(`${change}; its present tests are used`)
+  for (const change of changes) notify(`${change}; rescoring with its current tests`)
   await askConsent(tasks, consent, confirm)
   await refuseUnjudged(tasks, judge)
   const provider = await providerOf(config.environment)

@@ -51,7 +51,7 @@ export function notesOf(record: TrialRecord): readonly string[] {
   const notes = systemsOf(record).map(describeSystem)
   if (record.bothRewardFiles) {
     const { rewardPrecedence } = record.config.verifier
-    notes.unshift(`the tests wrote both reward.txt and reward.json; reward.${rewardPrecedence} counted`)
+    notes.unshift(`the tests wrote both reward.txt and reward.json; reward.${rewardPrecedence} was used`)
   }
   notes.push(...(record.sandbox?.notes ?? []))
   return notes

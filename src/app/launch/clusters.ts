@@ -45,8 +45,11 @@ export async function loadClusterFile(file: string): Promise<FoundCluster> {
 export async function chooseCluster(asked: string | undefined): Promise<FoundCluster & { readonly how: string }> {
   if (asked !== undefined && /[/.]/.test(asked)) {
     if (!(await exists(asked)))
-      throw new UserError(`--cluster: expected a file, found none at ${asked}`, 'or give the name of a cluster')
-    return { ...(await loadClusterFile(resolve(asked))), how: 'named by its file' }
+      throw new UserError(
+        `--cluster: expected a file, found none at ${asked}`,
+        'check the path, or pass the name of a cluster',
+      )
+    return { ...(await loadClusterFile(resolve(asked))), how: 'given by its file' }
   }
   const all = await loadClusters()
   const byName = (name: string) => all.find(({ cluster }) => cluster.name === name)
@@ -56,12 +59,12 @@ export async function chooseCluster(asked: string | undefined): Promise<FoundClu
     const names = all.map(({ cluster }) => cluster.name)
     const near = nearest(asked, names)
     const hint = near === null ? `known: ${names.sort().join(', ')}` : `did you mean ${near}?`
-    throw new UserError(`--cluster: no cluster is called ${JSON.stringify(asked)}`, hint)
+    throw new UserError(`--cluster: unknown cluster ${JSON.stringify(asked)}`, hint)
   }
   const clusters = all.map(({ cluster }) => cluster)
   const here = detectCluster(clusters, fullHostName(), process.env) ?? detectCluster(clusters, hostname(), process.env)
   const found = byName(here?.name ?? 'local')
-  if (!found) throw new UserError('this machine belongs to no known cluster', 'name one with --cluster')
+  if (!found) throw new UserError('this machine belongs to no known cluster', 'pass one with --cluster')
   return { ...found, how: here ? 'this machine belongs to it' : 'this machine belongs to no known cluster' }
 }
 

@@ -86,14 +86,14 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
 function shareServer(tasks: ChosenEngine | null, traces: ChosenEngine | null): readonly string[] {
   if (tasks?.text === traces?.text) return []
   if (tasks?.server?.model === traces?.server?.model && tasks?.weights === traces?.weights)
-    return ['tasks and traces share one server: it is started as the engine file of the tasks says']
+    return ['tasks and traces share one server, which is started with the engine file of the tasks']
   const shown = (engine: ChosenEngine | null) => {
     const name = engine?.server?.model
     return name === engine?.weights ? name : `${name} (${engine?.weights})`
   }
   throw new UserError(
     `expected one model to serve, got ${shown(tasks)} for tasks and ${shown(traces)} for traces`,
-    'launch the tasks first, and then the traces with --trace-input-path; or name a running server with --trace-endpoint-json',
+    'launch the tasks first, and then the traces with --trace-input-path; or pass a running server with --trace-endpoint-json',
   )
 }
 
@@ -110,7 +110,7 @@ async function notesOfFiles(settings: Settings, extra: readonly string[]): Promi
   if (settings.text('trace_store') === 'packed' || !(trials * inodesOfTrial >= usualInodes)) return []
   const million = (trials * inodesOfTrial) / 1e6
   return [
-    `${trials} trials are about ${million.toFixed(1)} million files and directories; --trace-store packed makes a few files of each job`,
+    `${trials} trials are about ${million.toFixed(1)} million files and directories; --trace-store packed writes a few files per job`,
   ]
 }
 
@@ -137,7 +137,7 @@ function targetsOf(settings: Settings, makesTasks: boolean): Pick<DatagenRequest
   if (settings.words('datagen_extra_args').includes('--no-upload')) return { tasksTarget: null, tracesTarget: null }
   const tracesTarget = settings.text('trace_target_repo') ?? null
   if (!makesTasks) return { tasksTarget: null, tracesTarget }
-  const why = 'name where tasks are published, org/name or file:PATH, or add --no-upload to --datagen-extra-args'
+  const why = 'pass the target for the tasks, org/name or file:PATH, or add --no-upload to --datagen-extra-args'
   return { tasksTarget: settings.required('datagen_target_repo', why), tracesTarget }
 }
 
@@ -163,8 +163,8 @@ function stagesOf(settings: Settings): { readonly tasks: boolean; readonly trace
   const tasks = settings.is('enable_task_gen') && stage !== 'traces' && !hasTasks
   if (!tasks && !traces)
     throw new UserError(
-      'expected something to make, got neither tasks nor traces',
-      'add --enable-trace-gen, or leave out --enable-task-gen false',
+      'expected tasks or traces to generate, got neither',
+      'add --enable-trace-gen, or remove --enable-task-gen false',
     )
   return { tasks, traces }
 }
@@ -275,8 +275,8 @@ async function chunksOf(
   const tasks = await countTasks(settings, extra)
   if (tasks === undefined || !Number.isInteger(tasks) || tasks < 1)
     throw new UserError(
-      '--chunk-size: expected to know how many tasks there are, got neither a folder of tasks nor a limit',
-      'give --trace-input-path DIR, or --datagen-extra-args "--limit N"',
+      '--chunk-size: expected a known number of tasks, got neither a folder of tasks nor a limit',
+      'pass --trace-input-path DIR, or --datagen-extra-args "--limit N"',
     )
   return { count: Math.ceil(tasks / size), throttle: settings.number('array_max') ?? engine?.chunkArrayMax ?? 3 }
 }
@@ -290,7 +290,7 @@ async function countTasks(settings: Settings, extra: readonly string[]): Promise
 
 async function countFolders(dir: string): Promise<number> {
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => {
-    throw new UserError(`--trace-input-path: expected a folder of tasks, found none at ${dir}`, 'name one that exists')
+    throw new UserError(`--trace-input-path: expected a folder of tasks, found none at ${dir}`, 'check the path')
   })
   return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).length
 }

@@ -58,7 +58,7 @@ export async function chooseEngineFile(
   if (file === null) return null
   const source = await readTextIfExists(file)
   if (source === null)
-    throw new UserError(`expected the engine file ${file}, found none`, 'configs/engines has some to start from')
+    throw new UserError(`expected the engine file ${file}, found none`, 'configs/engines has examples')
   const document = Object(
     structuredClone(readDocument(source, file, file.endsWith('.json') ? 'json' : 'yaml')),
   ) as Record<string, unknown>
@@ -91,8 +91,8 @@ export function refuseLongContext(engine: ChosenEngine | null, agentOptions: unk
   const most = engine?.contextTokens ?? null
   if (most === null || typeof asked !== 'number' || asked <= most) return
   throw new UserError(
-    `${from}: model_info.max_input_tokens asks for ${asked} tokens, and the server takes ${most}`,
-    'lower it, or raise the server with --set vllm_server.max_model_len=N',
+    `${from}: model_info.max_input_tokens asks for ${asked} tokens, but the server takes ${most}`,
+    'lower it, or raise the limit of the server with --set vllm_server.max_model_len=N',
   )
 }
 
@@ -118,8 +118,8 @@ async function engineFileOf({ name, config }: EngineAsk): Promise<string | null>
   if (/^[\w-]+$/.test(name) && (await exists(preset))) return preset
   if (await exists(name)) return resolve(name)
   throw new UserError(
-    `no engine is called ${JSON.stringify(name)}`,
-    'known: vllm_local, openai, anthropic, google_gemini, none, a name in configs/engines, or a file',
+    `unknown engine ${JSON.stringify(name)}`,
+    'use vllm_local, openai, anthropic, google_gemini, none, a name in configs/engines, or a file',
   )
 }
 

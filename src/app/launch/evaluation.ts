@@ -29,7 +29,7 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
   if (engine === null && !isNamed && config.agents.every((agent) => agent.modelName === null))
     throw new UserError(
       'expected a model to evaluate, got none',
-      '--eval-model MODEL, or --datagen-config with its engine file',
+      'pass --eval-model MODEL, or --datagen-config with its engine file',
     )
   for (const agent of config.agents) refuseLongContext(engine, agent.kwargs, '--eval-extra-args')
   if (isFolder && asked.judge === undefined && !config.verifier.disable) await refuseUnjudgedFolder(resolve(benchmark))
@@ -96,7 +96,7 @@ function planEval(at: PlanContext, settings: Settings, request: EvalRequest): La
     ],
     pieces: [
       ...(server ? [waitForServer(at, server)] : []),
-      runOurs('run every attempt, going on where an earlier run stopped', [
+      runOurs('run every attempt, resuming an earlier run', [
         ...['run', '--path', tasks, '--agent', settings.text('eval_agent') ?? 'terminus-2'],
         ...(model === undefined ? [] : ['--model', model]),
         ...(config === undefined ? [] : ['--engine-config', `${at.experimentsDir}/${config}`]),
@@ -115,7 +115,13 @@ function planReport(at: PlanContext, { out, jobName }: EvalRequest): LaunchJob {
     summary: 'write the report',
     resources: cpuResources(at, 2, 8),
     after: [{ job: 'eval', when: 'ok' }],
-    pieces: [runOurs('the score with its interval, and every failure counted', ['eval', 'report', join(out, jobName)])],
+    pieces: [
+      runOurs('the score with its interval, and the number of failures of each kind', [
+        'eval',
+        'report',
+        join(out, jobName),
+      ]),
+    ],
   })
 }
 

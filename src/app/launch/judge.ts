@@ -31,8 +31,8 @@ function withoutSecret(flag: string, value: string): readonly string[] {
   const words = [flag, value]
   if (redactArgv(words, process.env).every((word, i) => word === words[i])) return words
   throw new UserError(
-    `${flag}: expected nothing that is secret, got what looks like a key or a password`,
-    'scripts are kept: name the variable that holds the key with --judge-api-key-env',
+    `${flag}: expected no secrets, got what looks like a key or a password`,
+    'scripts are kept on disk: pass the name of the environment variable with the key in --judge-api-key-env',
   )
 }
 

@@ -27,7 +27,7 @@ export function isHubName(text: string): boolean {
 /** Refuses a folder of tasks that is not there. A dry run may be far from the cluster, and what is waited for may make it. */
 export async function expectFolder(settings: Settings, name: string, dir: string): Promise<void> {
   if (settings.is('dry_run') || settings.has('dependency') || (await exists(dir))) return
-  throw new UserError(`${flagOf(name)}: expected a folder of tasks, found none at ${dir}`, 'name one that exists')
+  throw new UserError(`${flagOf(name)}: expected a folder of tasks, found none at ${dir}`, 'check the path')
 }
 
 /** A directory that was named, variables of this machine put in, or one below the experiments directory. */
@@ -48,9 +48,9 @@ export function offlineNotes({ cluster }: PlanContext): string[] {
   if (cluster.internetOnComputeNodes) return []
   const published = cluster.internetJobs
     ? []
-    : ['nothing is reported or uploaded from there; ot-agent hub upload does that from a login node']
+    : ['nothing is reported or uploaded from there; run ot-agent hub upload on a login node']
   return [
-    `compute nodes of ${cluster.name} have no internet: models and datasets are downloaded ${cluster.internetJobs ? 'in a job where there is some' : 'here'}, before anything needs them`,
+    `compute nodes of ${cluster.name} have no internet: models and datasets are downloaded ${cluster.internetJobs ? 'in a job with internet' : 'on this machine'} first`,
     ...published,
   ]
 }

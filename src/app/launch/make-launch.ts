@@ -83,7 +83,7 @@ function arrayNotes(jobs: readonly LaunchJob[]): readonly string[] {
     .filter(({ array }) => array !== null && array.size > usualArray)
     .map(
       ({ name, array }) =>
-        `${name}: an array of ${array?.size} tasks; Slurm takes ${usualArray} unless its MaxArraySize says more, so larger parts may be needed`,
+        `${name}: an array of ${array?.size} tasks; Slurm takes ${usualArray} unless its MaxArraySize is larger, so you may need larger parts`,
     )
 }
 
@@ -96,7 +96,7 @@ function uselessNotes(jobType: JobType, settings: Settings): readonly string[] {
     .unread()
     .filter(({ name, origin }) => /^(flag|file)/.test(origin) && !readElsewhere.has(name))
     .map(({ name }) => flagOf(name))
-  return useless.length === 0 ? [] : [`${useless.join(', ')}: changes nothing in this ${jobType} launch`]
+  return useless.length === 0 ? [] : [`${useless.join(', ')}: has no effect in this ${jobType} launch`]
 }
 
 async function jobsOf(jobType: JobType, at: PlanContext, settings: Settings): Promise<PlannedJobs> {
@@ -195,8 +195,8 @@ export function clusterSettings(cluster: Cluster): Readonly<Record<string, unkno
 function missingAccount({ name, account, accountRequired }: Cluster): UserError | null {
   if (!accountRequired || account !== undefined) return null
   return new UserError(
-    `${name}: expected the account to charge, got none`,
-    `--account NAME, or a copy of the cluster's file with \`account: NAME\` in ${ownClustersDir()}`,
+    `${name}: expected an account to charge, got none`,
+    `pass --account NAME, or put a copy of the cluster file with \`account: NAME\` into ${ownClustersDir()}`,
   )
 }
 
@@ -204,7 +204,7 @@ function checkNodes(jobs: readonly LaunchJob[], { name, nodes }: Cluster): void 
   const large = jobs.find(({ resources, place }) => place === null && resources.nodes > nodes)
   if (!large) return
   throw new UserError(
-    `job ${large.name} asks for ${large.resources.nodes} nodes, and ${name} has ${nodes}`,
+    `job ${large.name} asks for ${large.resources.nodes} nodes, but ${name} has ${nodes}`,
     'ask for fewer GPUs or nodes, or choose a larger cluster with --cluster',
   )
 }
@@ -213,7 +213,7 @@ function checkTime({ timeLimit, cluster: { name, maxTimeLimit } }: PlanContext):
   if (maxTimeLimit !== undefined && secondsOf(timeLimit) > secondsOf(maxTimeLimit))
     throw new UserError(
       `--time-limit: expected at most ${maxTimeLimit} on ${name}, got ${timeLimit}`,
-      'ask for less, and let --max-restarts resume the job',
+      'lower it, and let --max-restarts resume the job',
     )
 }
 
@@ -222,7 +222,10 @@ async function recipeJobs(at: PlanContext, settings: Settings): Promise<PlannedJ
   const file = resolve(settings.required('recipe', 'for example --recipe recipes/demo.ts'))
   const shards = settings.number('shards') ?? 1
   if (shards < 1)
-    throw new UserError(`--shards: expected at least 1, got ${shards}`, 'number of processes that share the recipe')
+    throw new UserError(
+      `--shards: expected at least 1, got ${shards}`,
+      'it is the number of processes that share the recipe',
+    )
   const extra = settings.words('recipe_extra_args')
   const { stages } = await loadRecipe(file, { set: valuesOf(extra, '--set') })
   const jobs = planRecipe(at, {

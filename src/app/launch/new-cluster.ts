@@ -9,7 +9,11 @@ import { ownClustersDir } from './clusters.ts'
 /** Writes a file of facts about a cluster to start from, and returns its path. */
 export async function writeNewCluster(name: string, out?: string): Promise<string> {
   const file = resolve(out ?? join(ownClustersDir(), `${name}.yaml`))
-  if (await exists(file)) throw new UserError(`${file} is there already`, 'edit it, or name another file with --out')
+  if (await exists(file))
+    throw new UserError(
+      `${file}: expected a new path, but it already exists`,
+      'edit it, or choose another file with --out',
+    )
   const text = templateFor(name)
   parseClusterYaml(text, file)
   await explainDisk(file, () => writeAtomic(file, text))

@@ -34,13 +34,13 @@ export async function openLaunch({
     throw new UserError(
       asked === undefined
         ? `expected launches in ${dir}, found none`
-        : `no launch in ${dir} begins with ${JSON.stringify(asked)}`,
+        : `no launch in ${dir} starts with ${JSON.stringify(asked)}`,
       'ot-agent launch list --experiments-dir DIR shows them',
     )
   if (matches.length > 1 && !names.includes(asked ?? ''))
     throw new UserError(
       `${JSON.stringify(asked)} begins ${matches.length} launches: ${matches.slice(0, 4).join(', ')}`,
-      'give more of the name',
+      'type more of the name',
     )
   const stored = await loadLaunch(dir, id)
   return { stored, scheduler: await makeScheduler(stored.scheduler) }
@@ -58,7 +58,7 @@ export function expectJob({ launch: { jobs } }: StoredLaunch, job: string | unde
   if (job === undefined || names.includes(job)) return
   const near = nearest(job, names)
   throw new UserError(
-    `no job of this launch is called ${job}`,
-    near === null ? `there are ${names.join(', ')}` : `did you mean ${near}?`,
+    `this launch has no job ${job}`,
+    near === null ? `known: ${names.join(', ')}` : `did you mean ${near}?`,
   )
 }

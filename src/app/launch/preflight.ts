@@ -51,12 +51,12 @@ export async function preflight({ datasets, values, model }: PreflightRequest): 
   const skipped = [...skippedNotes(rows.length, kept.length), ...maskedNotes(kept, values)]
   const found = model === null ? null : await findTokenizer(model)
   if (found === null || model === null)
-    return [...skipped, `tokens were not counted: no tokenizer of ${model?.name ?? 'the model'} was found here`]
+    return [...skipped, `tokens were not counted: found no tokenizer of ${model?.name ?? 'the model'} on this machine`]
   const tokenizer = await loadModelTokenizer(found).catch((error: unknown) => messageOf(error))
   if (typeof tokenizer === 'string')
     return [
       ...skipped,
-      `tokens were not counted: the tokenizer of ${model.name} cannot be read here: ${tokenizer.slice(0, 200)}`,
+      `tokens were not counted: cannot read the tokenizer of ${model.name}: ${tokenizer.slice(0, 200)}`,
     ]
   const counted = withinLimit(kept)
   checkRoles(counted, tokenizer, model.name)
@@ -72,7 +72,7 @@ function templateOf(name: unknown): ChatTemplate | null {
   if (Object.hasOwn(chatTemplates, name)) return chatTemplates[name] ?? null
   const near = nearest(name, Object.keys(chatTemplates))
   throw new UserError(
-    `template: LLaMA-Factory ${publishedVersions.llamafactory} has none called ${JSON.stringify(name)}`,
+    `template: LLaMA-Factory ${publishedVersions.llamafactory} has no template ${JSON.stringify(name)}`,
     near === null ? 'for example qwen3_nothink, llama3 or default' : `did you mean ${near}?`,
   )
 }
@@ -80,13 +80,13 @@ function templateOf(name: unknown): ChatTemplate | null {
 function skippedNotes(all: number, kept: number): readonly string[] {
   if (kept === 0)
     throw new UserError(
-      `the trainer would skip all ${all} rows that were looked at: the two sides do not alternate, or the last word is not the assistant's`,
-      'a row is user, assistant, user, assistant; a system message may come first',
+      `the trainer would skip all ${all} sampled rows: user and assistant do not alternate, or the last message is not the assistant's`,
+      'the order must be user, assistant, user, assistant; a system message may come first',
     )
   return kept === all
     ? []
     : [
-        `WARNING: ${all - kept} of ${all} rows would be skipped: the two sides do not alternate, or the last word is not the assistant's`,
+        `WARNING: ${all - kept} of ${all} rows would be skipped: user and assistant do not alternate, or the last message is not the assistant's`,
       ]
 }
 
@@ -96,10 +96,10 @@ function maskedNotes(rows: readonly TrainingRow[], { mask_history }: TrainingVal
   if (wrong.length === 0) return []
   const wouldDo = mask_history !== true && wrong.every((row) => !trainsOnMasked(row, true))
   const cure = wouldDo
-    ? '--train-extra-args "--mask_history true" trains on the last reply of each row only'
+    ? '--train-extra-args "--mask_history true" trains only on the last reply of each row'
     : "maps/mask-turns with how: 'expand' leaves them out"
   return [
-    `WARNING: ${wrong.length} of ${rows.length} rows have replies that are marked as not to be trained on, and LLaMA-Factory would train on them; ${cure}`,
+    `WARNING: ${wrong.length} of ${rows.length} rows have replies marked as not for training, and LLaMA-Factory would train on them; ${cure}`,
   ]
 }
 
@@ -126,10 +126,10 @@ function checkRoles(rows: readonly TrainingRow[], { render }: ModelTokenizer, mo
   for (const row of rows) {
     const tried = tryTemplate(render, messagesOf(row), row.tools === '' ? null : readJson(row.tools))
     if ('text' in tried) continue
-    const what = tried.role === null ? 'cannot write the rows' : `does not know the role ${tried.role}`
+    const what = tried.role === null ? 'cannot render the rows' : `does not know the role ${tried.role}`
     throw new UserError(
       `the chat template of ${model} ${what}: ${tried.why}`,
-      'choose another model or convert the rows; --preflight false submits all the same',
+      'choose another model or convert the rows; --preflight false submits anyway',
     )
   }
 }
@@ -187,7 +187,7 @@ function templateNotes(
   return other.length === 0
     ? []
     : [
-        `template ${name} of LLaMA-Factory writes ${other.length} of ${compared.length} rows otherwise than the model's own chat template, which servers use`,
+        `template ${name} of LLaMA-Factory renders ${other.length} of ${compared.length} rows differently than the model's own chat template, which servers use`,
       ]
 }
 

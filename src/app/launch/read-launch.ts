@@ -34,8 +34,5 @@ async function readSettings(path: string): Promise<SettingLayer> {
   const document = readDocument(text, path, path.endsWith('.json') ? 'json' : 'yaml')
   if (typeof document === 'object' && document !== null && !Array.isArray(document))
     return { origin: `file ${path}`, values: { ...document } }
-  throw new UserError(
-    `${path}: expected settings, one name and value a line, got something else`,
-    'for example job_type: datagen',
-  )
+  throw new UserError(`${path}: expected settings, one name and value per line`, 'for example job_type: datagen')
 }

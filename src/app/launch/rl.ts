@@ -71,7 +71,7 @@ function targetOf(settings: Settings, jobName: string): string | null {
   if (creator !== undefined) return `${creator}/${jobName}`
   throw new UserError(
     '--enable-hf-upload: expected where to upload the model to, got nothing',
-    'name the repository with --hf-repo-name org/name, or its owner with --job-creator',
+    'pass the repository with --hf-repo-name org/name, or its owner with --job-creator',
   )
 }
 
@@ -79,7 +79,10 @@ async function requestOf(at: PlanContext, settings: Settings, jobName: string, o
   const train = settings.words('train_data').map((each) => placeOf(at, each))
   const val = settings.words('val_data').map((each) => placeOf(at, each))
   if (train.length === 0)
-    throw new UserError('expected --train-data, got none', 'a folder of tasks, a parquet file of tasks, or org/name')
+    throw new UserError(
+      'expected --train-data, got none',
+      'pass a folder of tasks, a parquet file of tasks, or org/name',
+    )
   const model = settings.required('model_path', 'the model to start from, for example Qwen/Qwen3-8B')
   const local = localOf(at, settings, model, 'model')
   const presetFile = await presetOf(settings)
@@ -112,7 +115,7 @@ async function refuseFewTasks(request: RlRequest, places: readonly TasksPlace[])
   if (batch === null || known.length < counts.length || tasks >= batch) return
   throw new UserError(
     `--train-data: expected at least ${batch} tasks, one batch of ${basename(request.presetFile)}, got ${tasks}`,
-    `add tasks, or take smaller batches: -S trainer.train_batch_size=${Math.max(1, tasks)} -S trainer.policy_mini_batch_size=${Math.max(1, tasks)}`,
+    `add tasks, or use smaller batches: -S trainer.train_batch_size=${Math.max(1, tasks)} -S trainer.policy_mini_batch_size=${Math.max(1, tasks)}`,
   )
 }
 
@@ -134,7 +137,7 @@ async function readPreset(file: string): Promise<RlPreset> {
   const parsed = rlPresetSchema.safeParse(readDocument(text, file, 'yaml'))
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  throw new UserError(`${file}: ${issue?.path.join('.')}: ${issue?.message}`, 'configs/rl has some to start from')
+  throw new UserError(`${file}: ${issue?.path.join('.')}: ${issue?.message}`, 'configs/rl has examples')
 }
 
 /** Tasks of others are brought where the training finds them; there is no such job when they lie there. */
@@ -188,5 +191,5 @@ async function presetOf(settings: Settings): Promise<string> {
   const shipped = join(packageRoot, 'configs/rl', `${asked}.yaml`)
   if (/^[\w.-]+$/.test(asked) && (await exists(shipped))) return shipped
   if (await exists(asked)) return resolve(asked)
-  throw new UserError(`--rl-config: expected a file, found none at ${asked}`, 'configs/rl has some to start from')
+  throw new UserError(`--rl-config: expected a file, found none at ${asked}`, 'configs/rl has examples')
 }

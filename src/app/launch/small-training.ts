@@ -22,9 +22,9 @@ const sameMeaning = {
 /** Turns settings into the job that trains a small student with trainers/small, on one node. */
 export async function smallTrainingJobs(at: PlanContext, settings: Settings, jobType: JobType): Promise<PlannedJobs> {
   if (jobType !== 'sft')
-    throw new UserError(`--trainer small: cannot do --job-type ${jobType}`, 'it trains: --job-type sft')
+    throw new UserError(`--trainer small: expected --job-type sft, got ${jobType}`, 'use --job-type sft')
   if ((settings.number('num_nodes') ?? 1) !== 1)
-    throw new UserError('--trainer small: expected one node', 'leave out --num-nodes, or train with LLaMA-Factory')
+    throw new UserError('--trainer small: expected one node', 'remove --num-nodes, or train with LLaMA-Factory')
   const data = await dataOf(settings)
   const jobName = jobNameOf(at.name, 'train')
   const outputDir = join(dirOf(at, settings, 'checkpoints_dir', 'checkpoints'), jobName)
@@ -66,14 +66,14 @@ async function dataOf(settings: Settings): Promise<string[]> {
   const paths = given.filter((each) => each !== '').map((each) => resolve(each))
   if (paths.length === 0)
     throw new UserError(
-      '--dataset: expected something to train on, got none',
-      'a folder that a recipe wrote, or a .jsonl file',
+      '--dataset: expected a dataset to train on, got none',
+      'pass a folder that a recipe wrote, or a .jsonl file',
     )
   if (settings.is('dry_run') || settings.has('dependency')) return paths
   for (const path of paths)
     if ((await kindAt(path)) === 'none')
       throw new UserError(
-        `--dataset: nothing at ${path}`,
+        `--dataset: expected a dataset, found nothing at ${path}`,
         '--trainer small reads folders and .jsonl files of this machine',
       )
   return paths

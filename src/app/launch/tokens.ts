@@ -81,9 +81,7 @@ function digestOf(value: unknown): string {
 
 /** Says that nothing is tokenized again, and how to have it done. */
 export function tokenNotes(tokens: Tokens | null): readonly string[] {
-  return tokens?.isThere
-    ? [`the tokens of an earlier launch are used: ${tokens.dir}; remove it to make them again`]
-    : []
+  return tokens?.isThere ? [`using the tokens of an earlier launch: ${tokens.dir}; remove it to tokenize again`] : []
 }
 
 /** What is seen of a dataset's files without reading them: names, sizes and times. One of the Hub has none here. */

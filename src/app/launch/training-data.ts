@@ -65,8 +65,8 @@ export async function trainingData(
 export function expectData({ datasets }: TrainingData, values: TrainingValues): void {
   if (datasets.some(({ use }) => use === 'train') || values.tokenized_path) return
   throw new UserError(
-    '--dataset: expected something to train on, got none',
-    'a folder that a recipe or traces export wrote, a file, or org/name on the Hub',
+    '--dataset: expected a dataset to train on, got none',
+    'pass a folder that a recipe or traces export wrote, a file, or org/name on the Hub',
   )
 }
 
@@ -90,7 +90,7 @@ async function datasetDirOf(
     if (await exists(join(dir, datasetInfoFile))) return dir
     throw new UserError(
       `--dataset-dir: expected a folder with ${datasetInfoFile}, found none in ${dir}`,
-      '--dataset takes a folder without one',
+      'use --dataset for a folder without that file',
     )
   }
   if (typeof values.dataset_dir !== 'string') return null

@@ -106,8 +106,8 @@ async function requestOf(
   const name = overrides.model_name_or_path ?? preset.model_name_or_path
   if (typeof name !== 'string' || name === '')
     throw new UserError(
-      `${presetFile} names no model to train`,
-      'name one with --base-model: a folder, or a repository of the Hub',
+      `${presetFile}: expected a model to train, got none`,
+      'pass --base-model: a folder, or a repository on the Hub',
     )
   const model = await placeOf(at, settings, name)
   const gpusPerNode = (overrides.use_cpu ?? preset.use_cpu) === true ? 0 : gpusOf(at, settings)
@@ -212,7 +212,7 @@ async function presetOf(settings: Settings): Promise<string> {
   if (await exists(ours)) return ours
   throw new UserError(
     `--train-config-path: expected a training file, found none at ${asked}`,
-    'configs/sft has some to start from',
+    'configs/sft has examples',
   )
 }
 
@@ -266,6 +266,6 @@ export function gpusOf({ cluster }: PlanContext, settings: Settings): number {
   if (asked >= 1 && asked <= cluster.gpusPerNode) return asked
   throw new UserError(
     `--num-gpus: expected 1 to ${cluster.gpusPerNode} on ${cluster.name}, got ${asked}`,
-    'GPUs of each node; --num-nodes asks for more nodes',
+    'GPUs of each node; pass --num-nodes for more nodes',
   )
 }

@@ -30,7 +30,7 @@ export function evaluateByLaunch({ file, experimentsDir, everySec = 15, notify }
     const out = join(dir, 'outputs/eval')
     signal.throwIfAborted()
     const left = await runningLaunch(dir)
-    if (left !== null) notify(`${model}: follows launch ${left}, which a listener left running`)
+    if (left !== null) notify(`${model}: following launch ${left}, which another listener left running`)
     const id = left ?? (await submit({ file, model, dir, out }, notify))
     const query = { launch: id, experimentsDir: dir }
     let status: LaunchStatus

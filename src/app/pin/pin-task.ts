@@ -102,7 +102,7 @@ class Pinning {
     if (this.pins.length === 0) return this.unchanged(null)
     if (options.dryRun) return this.report('would-pin', null)
     const before = options.check ? await this.whyNotSound(task, 'before') : null
-    return before === null ? this.prove(text) : this.report('refused', `it does not hold as it is: ${before}`)
+    return before === null ? this.prove(text) : this.report('refused', `it fails tasks check before pinning: ${before}`)
   }
 
   report(status: PinStatus, reason: string | null, written: { dir: string; digest: string } | null = null): PinReport {
@@ -118,9 +118,9 @@ class Pinning {
   private async whyNothingIsBuilt(text: string | null): Promise<string | null> {
     const { environment } = this.task
     if (await exists(join(environment.dir, 'docker-compose.yaml')))
-      throw new UserError('a compose file says what is built, which is not pinned', 'pin its images by hand')
-    if (environment.dockerImage !== undefined) return `starts from the ready image ${environment.dockerImage}`
-    return text === null ? 'there is no Dockerfile' : null
+      throw new UserError('it has a compose file, which this command does not pin', 'pin its images manually')
+    if (environment.dockerImage !== undefined) return `it uses the prebuilt image ${environment.dockerImage}`
+    return text === null ? 'it has no Dockerfile' : null
   }
 
   /** A FROM alone is worth it only where digests can be known. */
@@ -141,7 +141,7 @@ class Pinning {
     return withSandbox(task, spine, this.workDir, async (lease) => {
       const standIn = lease.facts.notes.find(isStandInNote)
       if (standIn !== undefined && !options.trustStandIn)
-        return `${standIn}; its versions may not be those of the real one (--trust-stand-in takes them all the same)`
+        return `${standIn}; its versions may differ from those of the real image (--trust-stand-in uses them anyway)`
       this.decide(found, await askSandbox(found, lease, spine.provider, spine.signal))
       return null
     })
@@ -166,7 +166,7 @@ class Pinning {
     await copyPinned(task, renderPinned(text, this.pins), dir)
     const pinned = await loadTask(dir, { allowNoTests: true })
     const broken = await this.whyNotSound(pinned, 'after')
-    if (broken !== null) return this.save(task.dir, 'kept', `pinned, it does not hold any more: ${broken}`)
+    if (broken !== null) return this.save(task.dir, 'kept', `it fails tasks check once pinned: ${broken}`)
     if (options.target !== null) return this.save(dir, 'pinned', null)
     await pinInPlace(dir, task.dir)
     return this.report('pinned', null, { dir: task.dir, digest: pinned.digests.content })

@@ -68,8 +68,8 @@ async function refuseTaken(targets: readonly (string | null)[]): Promise<void> {
     if (target === null) continue
     if (seen.has(target) || (await exists(target)))
       throw new UserError(
-        `${target}: expected a path that is free, found ${seen.has(target) ? 'two tasks for it' : 'something there'}`,
-        'choose another --out, or move it away',
+        `${target}: expected a new path, but ${seen.has(target) ? 'two tasks would use it' : 'it already exists'}`,
+        'choose another --out, or move it elsewhere',
       )
     seen.add(target)
   }

@@ -52,6 +52,6 @@ async function replaceText(path: string, text: string): Promise<void> {
     await writeAtomic(path, text, (await stat(path)).mode & 0o777)
   } catch (error) {
     if (codeOf(error) === undefined) throw error
-    throw new UserError(`${path}: expected to be able to write there, got ${messageOf(error)}`, 'choose --out instead')
+    throw new UserError(`${path}: expected a writable path, got ${messageOf(error)}`, 'use --out instead')
   }
 }

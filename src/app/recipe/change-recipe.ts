@@ -73,7 +73,7 @@ function requireStage({ stages }: Recipe, id: string, where: string): number {
   if (place >= 0) return place
   const near = nearest(id, ids)
   throw new UserError(
-    `${where}: no stage is called ${JSON.stringify(id)}`,
-    near === null ? `there are ${ids.join(', ')}` : `did you mean ${near}?`,
+    `${where}: unknown stage ${JSON.stringify(id)}`,
+    near === null ? `known: ${ids.join(', ')}` : `did you mean ${near}?`,
   )
 }

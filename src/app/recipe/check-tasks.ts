@@ -95,7 +95,7 @@ async function openBooks(request: SpineRequest, reach: Reach, standInJudge?: Jud
 
 function spentUp({ budgetUsd }: SpineRequest, done: number, all: number): UserError {
   return new UserError(
-    `the budget of ${budgetUsd} USD is spent after ${done} of ${all} tasks`,
-    'raise budgetUsd and run the recipe again: what the judge has said is kept',
+    `the budget of ${budgetUsd} USD was used up after ${done} of ${all} tasks`,
+    'raise budgetUsd and run the recipe again: the verdicts so far are kept',
   )
 }

@@ -132,6 +132,6 @@ export function warningsOf({ stages }: Pick<RecipeLock, 'stages'>): readonly str
   const makesDataset = stages.some(({ use }) => use.startsWith('exporters/'))
   if (!makesDataset || stages.some(({ use }) => use.endsWith('/decontaminated'))) return []
   return [
-    'nothing keeps tasks of benchmarks out of the dataset: add filters/tasks/decontaminated or filters/rollouts/decontaminated',
+    'nothing keeps benchmark tasks out of the dataset: add filters/tasks/decontaminated or filters/rollouts/decontaminated',
   ]
 }

@@ -32,7 +32,7 @@ export async function lineageOfRow(out: string, row: string): Promise<RowLineage
   const dir = resolve(out)
   const found = await traceLineage(dir, await readReport(dir), row)
   if (found !== null) return found
-  throw new UserError(`no row of ${dir} is called ${JSON.stringify(row)}`, 'ids are in the column `id` of the dataset')
+  throw new UserError(`${dir} has no row ${JSON.stringify(row)}`, 'ids are in the column `id` of the dataset')
 }
 
 /** Rows that a stage of a finished run dropped, and why. */

@@ -102,8 +102,8 @@ async function sourcesToReplace(recipe: ResolvedRecipe, dir: string, notes: Note
     if (gap === null) continue
     if (live.gives !== 'task')
       throw new UserError(
-        `stage ${live.id}: ${gap}, and nothing can take the place of its ${live.gives} rows in a rehearsal`,
-        'rehearse with a few of its rows in a file: use sources/file',
+        `stage ${live.id}: ${gap}, and nothing can replace its ${live.gives} rows in a rehearsal`,
+        'put a few of its rows into a file, and rehearse with sources/file',
         3,
       )
     notes.of(live.id).substituted('composed tasks for its own')
@@ -119,7 +119,7 @@ async function beginAnew(dir: string): Promise<void> {
   const names = await namesIn(dir)
   if (names.length > 0 && (lock === null || !isRehearsal(lock)))
     throw new UserError(
-      `${dir} holds ${lock === null ? 'other files' : 'a run of a recipe'}, and a rehearsal begins in a directory of its own`,
+      `${dir} holds ${lock === null ? 'other files' : 'a run of a recipe'}, but a rehearsal needs its own directory`,
       'choose another directory with -o',
     )
   await rm(dir, { recursive: true, force: true })
@@ -149,7 +149,7 @@ function reportOf(
   { sinks }: RecipeOutcome,
   brokenAt: string | null,
 ): RehearsalReport {
-  const notReached = { substituted: [], notExercised: ['all of it: no rows came this far'] }
+  const notReached = { substituted: [], notExercised: ['everything: no rows reached it'] }
   return {
     schema: 'recipe-rehearsal/1',
     recipe: lock.name,

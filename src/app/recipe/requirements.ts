@@ -106,7 +106,10 @@ async function gapOfModel(settings: ModelSettings, { offline, signal }: Look): P
   const { model, apiBase } = settings
   const found = await findEngine(engineRequestFor(settings), model)
   if (!found?.model)
-    throw new UserError(`no engine is known for model ${JSON.stringify(model)}`, 'give `engine` or `apiBase` beside it')
+    throw new UserError(
+      `expected a known engine for model ${JSON.stringify(model)}, found none`,
+      'set `engine` or `apiBase` too',
+    )
   await checkEngineOptions(found.name, found.options)
   const asked = { ...found.options, healthcheck_max_attempts: 1 }
   const options = await checkEngineOptions(found.name, asked).then(
@@ -144,7 +147,7 @@ async function gapOfSandbox({ name, options }: PlugInChoice, { offline, signal }
 async function gapOfAgent({ name, options }: PlugInChoice, hasModel: boolean): Promise<Gap | null> {
   const agent = await makeAgent(name, options)
   if (agent.needsModel && !hasModel)
-    throw new UserError(`agent ${name} needs a model, got none`, 'name a teacher for it')
+    throw new UserError(`agent ${name} needs a model, got none`, 'set a teacher for it')
   const absent = agent.toolDirs ? ['node', 'npm'].filter((program) => findProgram(program) === null) : []
   if (absent.length === 0) return null
   const what = `agent ${name}: no ${absent.join(', no ')} to install it with`
@@ -188,6 +191,6 @@ export async function findRoom(dir: string, rollouts: number): Promise<Missing |
   const [free, wanted] = [bavail * bsize, leastBytes + rollouts * rolloutBytes]
   if (free >= wanted) return null
   const gb = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`
-  const what = `room on the disk: about ${gb(wanted)} are needed for ${dir}, ${gb(free)} are free`
-  return { what, provide: 'make room, or choose another disk with -o DIR', later: true, stages: [] }
+  const what = `disk space: ${dir} needs about ${gb(wanted)}, but ${gb(free)} are free`
+  return { what, provide: 'free some space, or choose another disk with -o DIR', later: true, stages: [] }
 }

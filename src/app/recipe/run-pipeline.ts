@@ -44,10 +44,10 @@ function modelNeeds(
 ): Need[] {
   // What a file says about the model is read when the pipeline runs.
   const files = [rest.engineConfig, rest.endpointJson].filter((path) => path !== undefined)
-  const provide = 'write the file, or name the model with args: { model, apiBase }'
+  const provide = 'write the file, or set the model with args: { model, apiBase }'
   if (files.length > 0) return files.map((path) => ({ kind: 'file', path, what: 'where the model is', provide }))
   if (model === undefined) {
-    const how = "name it: args: { model: 'openai/...' }, or args: { model: 'NAME', apiBase: 'http://HOST:PORT/v1' }"
+    const how = "set it: args: { model: 'openai/...' }, or args: { model: 'NAME', apiBase: 'http://HOST:PORT/v1' }"
     return [{ kind: 'missing', what: `a model that ${name} makes tasks with`, provide: how }]
   }
   const options = rest.engineKwarg && parsedAssignments('--engine-kwarg', rest.engineKwarg)
@@ -75,7 +75,7 @@ async function pipelineFile(pipeline: string): Promise<string> {
   const known = (await namesIn(join(packageRoot, 'data'))).toSorted().join(', ')
   throw new UserError(
     `unknown pipeline ${JSON.stringify(pipeline)}`,
-    `known: ${known}; or name a file: './my/generate.ts'`,
+    `known: ${known}; or use a file: './my/generate.ts'`,
   )
 }
 

@@ -24,7 +24,10 @@ async function reachModel(settings: ModelSettings, signal: AbortSignal, account?
   const { model } = settings
   const found = await requestedEngine(engineRequestFor(settings), model)
   if (!found?.model)
-    throw new UserError(`no engine is known for model ${JSON.stringify(model)}`, 'give `engine` or `apiBase` beside it')
+    throw new UserError(
+      `expected a known engine for model ${JSON.stringify(model)}, found none`,
+      'set `engine` or `apiBase` too',
+    )
   const health = await found.engine.health(signal)
   if (!health.healthy) throw new BoundaryError('model', `model ${found.model}: ${health.reason}`)
   return found.engine.client(found.model, account)

@@ -44,8 +44,7 @@ function apply(document: unknown, path: string, value: unknown, setting: string)
   }
   const stages = Array.isArray(document.stages) ? document.stages.filter(isRecord) : []
   const stage = stages.find((each) => idOf(each) === head)
-  if (!stage)
-    throw wrong(setting, `no stage is called ${JSON.stringify(head)}; there are ${stages.map(idOf).join(', ')}`)
+  if (!stage) throw wrong(setting, `unknown stage ${JSON.stringify(head)}; known: ${stages.map(idOf).join(', ')}`)
   if (!isRecord(stage.with)) stage.with = {}
   setAt(stage.with as Record<string, unknown>, parsePath(setting, rest.join('.')), value, setting)
 }

@@ -36,7 +36,7 @@ export async function refuseUnready(
     const wanted = missing.filter((each) => each.stages.some((id) => pending.includes(id)))
     const now = wanted.filter(({ later }) => !later)
     if (now.length > 0) throw unready(recipe.lock.name, now)
-    for (const each of wanted) notify(`not there yet, ${lineOf(each)}`)
+    for (const each of wanted) notify(`not available yet, ${lineOf(each)}`)
   }
   // Nothing was made before, so that everything is needed: nothing is written either.
   if ((await namesIn(join(dir, 'stages'))).length === 0) refuse(stages.map(({ id }) => id))
@@ -48,7 +48,7 @@ function unready(name: string, missing: readonly Missing[]): UserError {
   const count = missing.length === 1 ? 'one thing is' : `${missing.length} things are`
   return new UserError(
     `recipe ${name} cannot start: ${count} missing${lines}`,
-    'provide what is missing and run the same command again; recipe check looks for everything, recipe run --rehearse needs none of it',
+    'provide it and run the same command again; recipe check looks for everything, recipe run --rehearse needs none of it',
     3,
   )
 }

@@ -14,7 +14,7 @@ export async function editEntry(
   if (set.length === 0)
     throw new UserError(
       'expected --set COLUMN=VALUE, got none',
-      `a ${kind} has ${changeableColumns(kind).join(', ')} to change`,
+      `columns of a ${kind} that can be changed: ${changeableColumns(kind).join(', ')}`,
     )
   const changes: Record<string, string> = {}
   for (const given of set) {

@@ -15,7 +15,7 @@ import type { Evaluate } from './listen.ts'
 export function evaluateByCommand(command: string, jobsDir: string): Evaluate {
   const words = splitShellWords(command)
   if (words === null || words.length === 0)
-    throw new UserError(`expected a command, got ${JSON.stringify(command)}`, 'close every quote')
+    throw new UserError(`expected a command, got ${JSON.stringify(command)}`, 'close all quotes')
   for (const name of ['{model}', '{job}'])
     if (!words.some((word) => word.includes(name)))
       throw new UserError(

@@ -93,7 +93,7 @@ const columns = ['task_checksum', 'task_digest', 'task', 'model', 'model_provide
 async function contentOf(path: string): Promise<{ rows: number; tasks: readonly string[]; models: readonly string[] }> {
   const files = await parquetFiles(path)
   if (files.length === 0)
-    throw new UserError(`${path}: expected parquet files of traces, got none`, 'traces export writes them')
+    throw new UserError(`${path}: expected parquet files of traces, got none`, 'traces export writes such files')
   const tempDir = join(tmpdir(), 'ot-agent-registry')
   await using duckdb = await SqlDatabase.open({ memoryMb: 512, threads: 2, tempDir })
   const from = `read_parquet([${files.map(sqlText).join(', ')}], union_by_name = true)`
@@ -118,7 +118,7 @@ async function contentOf(path: string): Promise<{ rows: number; tasks: readonly 
   } catch (error) {
     throw new UserError(
       `${path}: expected parquet files of traces: ${messageOf(error).split('\n')[0]}`,
-      'traces export writes them',
+      'traces export writes such files',
     )
   }
 }

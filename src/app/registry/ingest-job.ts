@@ -50,7 +50,7 @@ interface OpenRun extends Run {
 export async function ingestJob(database: Database, job: JobDir, ask: JobIngestion): Promise<IngestedJob> {
   const sourceId = sourceIdOf(job)
   if (sourceId === null)
-    throw new UserError(`${job.dir}: expected a job with results, got one that has not begun`, 'run it first')
+    throw new UserError(`${job.dir}: expected a job with results, got one that has not started`, 'run it first')
   const runs = new Map<string, OpenRun>()
   let [added, trials] = [0, 0]
   for await (const records of batchesOf(job)) {
@@ -137,7 +137,7 @@ export function parseBenchmark(text: string): NamedVersion {
   const at = text.lastIndexOf('@')
   const [name, version] = at <= 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
   if (name === '' || (at > 0 && version === ''))
-    throw new UserError(`--benchmark: expected NAME or NAME@VERSION, got ${JSON.stringify(text)}`, 'name a benchmark')
+    throw new UserError(`--benchmark: expected NAME or NAME@VERSION, got ${JSON.stringify(text)}`, 'correct the name')
   return { name, version }
 }
 

@@ -40,7 +40,7 @@ export async function ingestModel(
     const [issue] = parsed.error.issues
     throw new UserError(
       `${path}: expected a run_summary.json: ${issue?.path.join('.') || 'the file'}: ${issue?.message ?? 'not valid'}`,
-      'launch writes one after a training run',
+      'launch writes this file after a training run',
     )
   }
   const summary = parsed.data

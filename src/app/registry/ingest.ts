@@ -146,7 +146,7 @@ async function lookAt(path: string): Promise<Found> {
   if (at === 'dir' && (await kindAt(join(path, 'data'))) === 'dir') return { path, kind: 'dataset' }
   throw new UserError(
     `${path}: expected a job, a directory of jobs, a dataset of traces, a run of a recipe or a run_summary.json, got ${what(at)}`,
-    'name a directory that run, traces export or recipe run wrote, or the summary of a training run',
+    'pass a directory that run, traces export or recipe run wrote, or the summary of a training run',
   )
 }
 
@@ -156,5 +156,5 @@ async function holdsJobs(path: string, names: readonly string[]): Promise<boolea
 }
 
 function what(at: Awaited<ReturnType<typeof kindAt>>): string {
-  return { none: 'nothing there', file: 'another file', dir: 'a directory with none of them', other: 'no file' }[at]
+  return { none: 'nothing there', file: 'another file', dir: 'a directory without any of them', other: 'no file' }[at]
 }

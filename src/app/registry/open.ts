@@ -21,7 +21,7 @@ const registryVariable = 'OT_AGENT_REGISTRY'
 /** The file or URL of the registry: as given, by `OT_AGENT_REGISTRY`, or `registry.db` in the state directory. */
 export function registryAddress({ registry, registryEnv }: RegistryPlace, env: Env = process.env): string {
   if (registry !== undefined && registryEnv !== undefined)
-    throw new UserError('expected --registry or --registry-env, got both', 'leave one of them out')
+    throw new UserError('expected --registry or --registry-env, got both', 'use only one of them')
   if (registry !== undefined) return withoutPassword(registry)
   const name = registryEnv ?? registryVariable
   const value = env[name]?.trim()
@@ -47,7 +47,7 @@ function withoutPassword(address: string): string {
   if (isUrl(address) && (url?.password || url?.searchParams.has('password')))
     throw new UserError(
       '--registry: expected a URL without a password, which other users of this machine could see',
-      'put the URL into an environment variable and name it with --registry-env',
+      'put the URL into an environment variable and pass its name with --registry-env',
     )
   return address
 }
@@ -70,7 +70,7 @@ export async function withRegistry<T>(
 ): Promise<T> {
   const address = registryAddress(place)
   if (existing && !isUrl(address) && !(await exists(address)))
-    throw new UserError(`${address}: expected a registry, got nothing there`, 'ot-agent registry ingest makes one')
+    throw new UserError(`${address}: expected a registry, found nothing there`, 'ot-agent registry ingest creates one')
   try {
     await using database = await openRegistry(address)
     return await work(database)
@@ -83,12 +83,12 @@ function explain(error: unknown): unknown {
   const code = codeOf(error)
   if (code === '42501')
     return new UserError(
-      `the registry: the account may not do this: ${messageOf(error)}`,
+      `the registry: the account lacks permission: ${messageOf(error)}`,
       'use an account that owns the tables, or that has the role service_role',
     )
   if (/^(SQLITE_FULL|53100|ENOSPC)$/.test(code ?? ''))
-    return new UserError('the registry: the disk is full', 'make room and run the same command again')
+    return new UserError('the registry: the disk is full', 'free some space and run the same command again')
   if (/^(SQLITE_READONLY|EACCES|EROFS)/.test(code ?? ''))
-    return new UserError(`the registry cannot be written: ${messageOf(error)}`, 'name another file with --registry')
+    return new UserError(`the registry cannot be written: ${messageOf(error)}`, 'choose another file with --registry')
   return error
 }

@@ -45,7 +45,7 @@ export async function findLineage(place: RegistryPlace, name: string): Promise<A
   const found = await withRegistry(place, (database) => lineageOf(database, name), { existing: true })
   if (found !== null) return found
   throw new UserError(
-    `the registry knows no model and no dataset called ${JSON.stringify(name)}`,
+    `the registry has no model or dataset ${JSON.stringify(name)}`,
     'registry ingest adds datasets, and models by their run_summary.json',
   )
 }

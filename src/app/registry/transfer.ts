@@ -17,7 +17,7 @@ import { type RegistryPlace, withRegistry } from './open.ts'
 /** Writes the whole registry as lines of JSON, or with `csv` as a directory with a file for each table. */
 export async function exportRegistry(place: RegistryPlace, out: string, csv: boolean): Promise<void> {
   if (await exists(out))
-    throw new UserError(`${out}: expected nothing there yet, found something`, 'choose another path, or remove it')
+    throw new UserError(`${out}: expected a new path, but it already exists`, 'choose another path, or remove it')
   const write = async (snapshot: Snapshot) => {
     if (!csv) return writeWhole(out, withFeeds(exportLines(snapshot)))
     await makeDirWhole(out, async (dir) => {
@@ -46,8 +46,8 @@ export async function importRegistry(place: RegistryPlace, path: string): Promis
       // A constraint of the tables: SQLite and PostgreSQL have a class of codes for them.
       if (!/^(SQLITE_CONSTRAINT|SQLITE_MISMATCH|2[23])/.test(codeOf(error) ?? '')) throw error
       throw new UserError(
-        `${path}: a row does not fit: ${messageOf(error).replace(/\s+/g, ' ')}`,
-        'nothing was added; registry export writes files that import reads',
+        `${path}: a row is not valid: ${messageOf(error).replace(/\s+/g, ' ')}`,
+        'nothing was added; pass a file that registry export wrote',
       )
     }
   })

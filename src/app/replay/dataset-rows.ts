@@ -37,7 +37,7 @@ function sameKind(files: readonly string[], path: string): readonly string[] {
   if (isParquet.every((each) => each === isParquet[0])) return files
   throw new UserError(
     `${path}: expected files of one kind, found .parquet and .jsonl`,
-    'end the pattern with one of them',
+    'end the pattern with one of these extensions',
   )
 }
 
@@ -93,7 +93,7 @@ export async function manifestOf([first = '']: readonly string[]): Promise<unkno
   const { form } = Object(Object(manifest).options)
   if (form !== 'readable') return manifest
   throw new UserError(
-    `${dir}: expected what the model was sent and replied, found conversations in a form for reading`,
+    `${dir}: expected what the model was sent and replied, found conversations in the readable form`,
     'export the job again with --form exact, or replay the job itself',
   )
 }

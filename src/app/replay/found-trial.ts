@@ -52,7 +52,7 @@ export function isCut({ end }: TrialRecord): boolean {
 /** Why a row cannot be played although it is there. */
 export const notReplayable = {
   noExchanges: 'its trial recorded no exchanges with the model, only a trajectory',
-  readable: 'the row is in a form for reading, not what the model was sent and replied',
-  incomplete: 'other conversations of its trial are not in the dataset, and its job is not at hand',
-  customAgent: (path: string) => `its agent is the file ${path}, which only its job may load; replay the job itself`,
+  readable: 'the row is in the readable form, not what the model was sent and replied',
+  incomplete: 'other conversations of its trial are not in the dataset, and its job was not found',
+  customAgent: (path: string) => `its agent is the file ${path}, which only its job may load; replay the job instead`,
 } as const

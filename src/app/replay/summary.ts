@@ -16,7 +16,7 @@ export function summarize(rows: readonly ReplayedRow[]): ReplaySummary {
   const versions = new Set(
     rows.flatMap(({ versions: both, otherPrompts }) => [
       ...(both ? [`recorded with version ${both.recorded} of the agent, replayed with ${both.replayed}`] : []),
-      ...(otherPrompts ? ['recorded with other prompts than the agent has now'] : []),
+      ...(otherPrompts ? ['recorded with different prompts than the agent has now'] : []),
     ]),
   )
   const rewards = rows.flatMap(({ reward }) => reward ?? [])

@@ -39,7 +39,7 @@ export async function findTasksOf(
   }
   return async ({ task }) => {
     const { digest, name, path } = task
-    if (digest === null) return inFolder?.byName.get(bare(name)) ?? `its task ${name} is not known by a digest`
+    if (digest === null) return inFolder?.byName.get(bare(name)) ?? `its task ${name} has no recorded digest`
     const found = inFolder?.byDigest.get(digest) ?? (await fromPack(digest)) ?? (await atPath(path, digest))
     if (typeof found !== 'string' || !inFolder?.byName.has(bare(name))) return found
     return `its task ${name} changed: expected digest ${short(digest)}, ${folder} holds ${short(inFolder.byName.get(bare(name))?.digests.content ?? '')}`
@@ -57,8 +57,7 @@ async function tasksIn(folder: string) {
 }
 
 async function atPath(path: string | null, digest: string): Promise<Task | string> {
-  if (path === null || !(await exists(path)))
-    return 'its task is not there any more; --tasks names a folder that has it'
+  if (path === null || !(await exists(path))) return 'its task no longer exists; pass a folder that has it with --tasks'
   try {
     const task = await loadTask(path, { allowNoTests: true })
     if (task.digests.content === digest) return task
@@ -73,7 +72,7 @@ async function unpack({ archive, name, digest }: TaskRow, dir: string): Promise<
   try {
     await extractTar(archive, dir, limits)
     const task = await loadTask(dir, { allowNoTests: true })
-    return task.digests.content === digest ? task : `the archive of its task ${name} holds another task`
+    return task.digests.content === digest ? task : `the archive of its task ${name} contains another task`
   } catch (error) {
     if (error instanceof ArchiveError || error instanceof UserError) return `its task ${name}: ${error.message}`
     throw error

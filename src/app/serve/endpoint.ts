@@ -88,7 +88,7 @@ export async function saveAddresses(
   }
   await explainDisk(file, async () => {
     if (!(await canBeReplaced(file)))
-      throw new UserError(`--endpoint-json: expected a file, got ${file}, which is none`, 'name a file')
+      throw new UserError(`--endpoint-json: expected a file, got ${file}, which is not a file`, 'give a file')
     await saveEndpoint(file, endpoint)
   })
 }

@@ -73,8 +73,8 @@ async function startAll<T>(
 function refuseKeyArgument({ argv }: VllmCommand): void {
   if (!argv.some((word) => /^--api[-_]key(=|$)/.test(word))) return
   throw new UserError(
-    'vllm_server: expected no --api-key among its arguments, where every user of the machine sees it',
-    'leave it out and name the variable that holds the key with --key-env',
+    'vllm_server: expected no --api-key in its arguments, which every user of the machine can see',
+    'remove it, and pass the name of the environment variable with the key in --key-env',
   )
 }
 
@@ -112,9 +112,9 @@ async function hasModel(
     const health = await Promise.race([engine.health(signal), gone])
     if (health.healthy) return
     if (attempt >= attempts) {
-      throw new BoundaryError('model', `the server does not answer after ${attempts} looks: ${health.reason}`)
+      throw new BoundaryError('model', `the server did not answer after ${attempts} checks: ${health.reason}`)
     }
-    notify(`look ${attempt} of ${attempts}: not yet`)
+    notify(`check ${attempt} of ${attempts}: no answer yet`)
     await Promise.race([sleep(delaySec * 1000, signal), gone])
   }
 }
@@ -127,7 +127,7 @@ export async function startOnHosts(
   const { num_replicas: count } = settings
   const { config, endpointJson } = options
   if (config === undefined || endpointJson === undefined)
-    throw new UserError('expected --config and --endpoint-json beside --hosts, got only --hosts', 'name the two files')
+    throw new UserError('expected --config and --endpoint-json with --hosts, got only --hosts', 'add the two files')
   const shares = hosts.map((host, i) => ({ host, count: Math.floor((count + hosts.length - 1 - i) / hosts.length) }))
   return startAll(shares.filter((each) => each.count > 0).entries(), async ([i, share]) => {
     const told = resolve(`${endpointJson}.${i}`)
@@ -165,7 +165,7 @@ async function withoutUnknownFlags(command: VllmCommand, notify: Notify): Promis
   // A server that explains nothing is asked for everything.
   if (!known.has('--host') && !known.has('--port')) return command
   const unknown = settable.filter((flag) => !known.has(flag))
-  for (const flag of unknown) notify(`this server has no ${flag}; it is left out`)
+  for (const flag of unknown) notify(`this server does not support ${flag}; not passing it`)
   return { ...command, argv: dropFlags(argv, new Set(unknown)) }
 }
 

@@ -39,7 +39,7 @@ export async function runVllm(
   const told = { ...options, ...key, ...(endpointJson !== undefined && { endpointJson }) }
   const hosts = options.hosts?.split(',').filter((host) => host !== '') ?? []
   if (options.hosts !== undefined && hosts.length === 0)
-    throw new UserError('--hosts: expected names with commas between, got none', 'for example --hosts n1,n2')
+    throw new UserError('--hosts: expected comma-separated names, got none', 'for example --hosts n1,n2')
   checkTunnel(settings, hosts)
   await withdraw(endpointJson)
   const asked = { file, settings, options: told, apiKey, notify }
@@ -48,7 +48,7 @@ export async function runVllm(
     const found = await Promise.all(groups.map(async (group) => ({ group, urls: await group.answers(signal) })))
     const model = servedName(settings, file.engine.model ?? null)
     if (key.madeKey && endpointJson === undefined)
-      notify(`callers must send this key, which is shown only here: ${key.madeKey}`)
+      notify(`callers must send this key, which is shown only once: ${key.madeKey}`)
     const origins = found.flatMap(({ urls }) => urls)
     await saveAddresses(model, origins, told)
     await onServed({ engine: 'vllm', model, origins }, endpointJson)
@@ -58,7 +58,7 @@ export async function runVllm(
     if (!tunnel || apiKey === null) return await watched
     const onOpen = async () => {
       await saveAddresses(model, origins, { ...told, publicUrl: tunnel.url })
-      notify(`reached from outside at ${tunnel.url}`)
+      notify(`reachable from outside at ${tunnel.url}`)
     }
     await withTunnel(watched, (inner) => holdTunnel({ tunnel, origin, model, apiKey, notify }, onOpen, inner), signal)
   } catch (error) {
@@ -102,8 +102,8 @@ function serverKey(
   const named = options.keyEnv ?? (options.key && process.env.VLLM_API_KEY ? 'VLLM_API_KEY' : undefined)
   if (isPublic && !options.key)
     throw new UserError(
-      '--no-key: expected a key for a server with a tunnel, which everybody reaches',
-      'leave out --no-key',
+      '--no-key: expected a key for a server with a tunnel, because anyone can reach it',
+      'remove --no-key',
     )
   // Copies on other nodes and servers behind a tunnel are reached from everywhere, whatever this one listens on.
   const host = options.hosts === undefined && !isPublic ? options.host : '0.0.0.0'

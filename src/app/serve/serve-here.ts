@@ -17,7 +17,10 @@ export async function serveHere(
   { notify, signal }: { readonly notify: Notify; readonly signal: AbortSignal },
 ): Promise<ModelServer> {
   if (!file.vllm_server)
-    throw new UserError(`${path}: expected vllm_server, which says how to start a server, found none`, 'add it')
+    throw new UserError(
+      `${path}: expected the section vllm_server, which says how to start a server, found none`,
+      'add that section',
+    )
   const options = { host: '127.0.0.1', port: 0, key: true }
   const groups = await startHere({ file, settings: file.vllm_server, options, apiKey: null, notify })
   const dispose = async () => void (await Promise.all(groups.map(({ server }) => stop(server))))

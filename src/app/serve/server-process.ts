@@ -32,7 +32,7 @@ export async function start(
   if (program === null) {
     throw new UserError(
       `expected the program ${name}, which starts the model server, found none on this machine`,
-      'install it (pip install vllm) where PATH finds it, or give the address of a running server with --api-base',
+      'install it on the PATH (pip install vllm), or pass the address of a running server with --api-base',
     )
   }
   notify(`starts ${[name, ...args].map(shellQuote).join(' ')}`)

@@ -27,13 +27,13 @@ export function checkTunnel({ tunnel, num_replicas }: VllmServerSettings, hosts:
   if (num_replicas > 1 || hosts.length > 0)
     throw new UserError(
       'vllm_server.tunnel: expected one copy of the model on this machine, got several',
-      'set num_replicas: 1, or open a tunnel to a load balancer of yours',
+      'set num_replicas: 1, or open a tunnel to your own load balancer',
     )
   const [program = ''] = tunnel.command
   if (findProgram(program) === null)
     throw new UserError(
       `vllm_server.tunnel.command: expected a program, found no ${program} on this machine`,
-      'install it where PATH finds it, or leave the tunnel out',
+      'install it on the PATH, or remove the tunnel',
     )
 }
 
@@ -55,7 +55,7 @@ export async function holdTunnel(
         isTold = true
         await onOpen()
       })
-      notify(`the tunnel ${ended}; it is opened again in ${waitSec} s`)
+      notify(`the tunnel ${ended}; reopening it in ${waitSec} s`)
     } catch (error) {
       if (!signal.aborted) throw error
     } finally {

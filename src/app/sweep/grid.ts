@@ -15,14 +15,17 @@ export function gridOf(varied: readonly string[]): readonly GridPoint[] {
     const list = given.startsWith('[') ? parseValue(given) : given.split(',').map(parseValue)
     if (Array.isArray(list) && list.length > 0 && !list.includes('')) return [name, list as unknown[]] as const
     throw new UserError(
-      `--vary ${name}: expected values with commas between, got ${JSON.stringify(given)}`,
+      `--vary ${name}: expected comma-separated values, got ${JSON.stringify(given)}`,
       'for example --vary max_num_seqs=64,256',
     )
   })
   const names = lists.map(([name]) => name)
   const double = names.find((name, i) => names.indexOf(name) !== i)
   if (double !== undefined)
-    throw new UserError(`--vary ${double}: expected each setting once, got it twice`, 'put its values into one list')
+    throw new UserError(
+      `--vary ${double}: expected each setting once, got it twice`,
+      'put all its values into one list',
+    )
   const count = lists.reduce((product, [, values]) => product * values.length, 1)
   if (count > mostPoints)
     throw new UserError(`--vary: expected at most ${mostPoints} combinations, got ${count}`, 'vary fewer settings')

@@ -84,7 +84,7 @@ async function askOnce(client: ModelClient, load: LoadRequest, nth: number): Pro
     const outcome = await client.complete({ messages, maxOutputTokens }, options)
     if (outcome.kind === 'reply') return { reply: outcome.reply, firstAt }
     return {
-      failed: outcome.kind === 'context-exceeded' ? 'the prompt is too long for the model' : 'the budget is spent',
+      failed: outcome.kind === 'context-exceeded' ? 'the prompt is too long for the model' : 'the budget is used up',
     }
   } catch (error) {
     signal.throwIfAborted()

@@ -21,13 +21,13 @@ export function modelOpener(options: MeasuredModel, isVaried: boolean, notify: N
   const { config, engine: name, apiBase: api_base, apiKeyEnv: api_key_env, model = null } = options
   if (config === undefined && name === undefined && api_base === undefined)
     throw new UserError(
-      'expected what to measure, got neither --config nor --engine nor --api-base',
+      'expected something to measure, got neither --config nor --engine nor --api-base',
       'for example: ot-agent serve sweep --api-base http://localhost:8000/v1',
     )
   if (api_base !== undefined && isVaried && name === undefined)
     throw new UserError(
-      '--vary: expected a server that is started here, got the address of one that runs',
-      'leave out --vary, and give --concurrency 1,4,16; or give --config FILE instead of --api-base',
+      '--vary: expected a server that this command starts, got the address of a running one',
+      'remove --vary and use --concurrency 1,4,16, or pass --config FILE instead of --api-base',
     )
   const own = parsedAssignments('--engine-kwarg', options.engineKwarg ?? [])
   return async (point: GridPoint, signal: AbortSignal): Promise<OpenModel> => {
@@ -50,11 +50,10 @@ export function modelOpener(options: MeasuredModel, isVaried: boolean, notify: N
 
 async function clientOf(request: EngineRequest, model: string | null, signal: AbortSignal) {
   const made = await requestedEngine(request, model, { healthcheck_max_attempts: 1 })
-  if (made === null)
-    throw new UserError('expected an engine to ask, got none', 'name it with --engine, or give --api-base')
+  if (made === null) throw new UserError('expected an engine to measure, got none', 'pass --engine or --api-base')
   const health = await made.engine.health(signal)
   if (!health.healthy) throw new BoundaryError('model', health.reason)
   const asked = made.model ?? health.models?.[0]
-  if (asked === undefined) throw new UserError('the server lists no model', 'name the one to ask with --model')
+  if (asked === undefined) throw new UserError('the server lists no models', 'choose one with --model')
   return made.engine.client(asked)
 }

@@ -82,7 +82,7 @@ test('grids are combinations, and a list as JSON keeps its commas', () => {
   ])
   for (const [vary, message] of [
     [['a'], 'KEY=VALUE'],
-    [['a='], 'values with commas'],
+    [['a='], 'comma-separated values'],
     [['a=1', 'a=2'], 'each setting once'],
     [[`a=${Array.from({ length: 201 }, (_, i) => i).join(',')}`], 'at most 200'],
   ] as const)

@@ -23,8 +23,8 @@ export async function convertTasks(source: string, out: string): Promise<Convert
 async function checkFree(dir: string): Promise<void> {
   if (!(await exists(dir))) return
   throw new UserError(
-    `${dir}: expected a path that is free, found something there`,
-    'choose another --out, or move it away',
+    `${dir}: expected a new path, but it already exists`,
+    'choose another --out, or move it elsewhere',
   )
 }
 

@@ -36,7 +36,7 @@ export async function editTasks({ path, set, unset }: EditRequest): Promise<Edit
     throw new UserError('expected a change, got none', 'for example --set agent.timeout_sec=900')
   const { tasks, broken } = await findTasks(path, { allowNoTests: true })
   const [first] = broken
-  if (first) throw new UserError(`${first.dir}: ${first.reason}`, 'repair it first: all tasks are changed, or none')
+  if (first) throw new UserError(`${first.dir}: ${first.reason}`, 'fix it first: either all tasks are changed, or none')
   const change = (table: Table) => changes.reduce((before, { keys, value }) => withValue(before, keys, value), table)
   await explainDisk(path, () => editTaskTomls(tasks, change))
   return { tasks: tasks.map((dir) => basename(dir)) }
@@ -51,7 +51,7 @@ function parseSetting(text: string): Change {
 function keysOf(path: string, flag: string): readonly string[] {
   const keys = path.split('.')
   if (keys.every((key) => /^[A-Za-z_][\w-]*$/.test(key) && !(key in {}))) return keys
-  throw new UserError(`${flag} ${path}: expected a key of task.toml with dots`, 'for example agent.timeout_sec')
+  throw new UserError(`${flag} ${path}: expected a dotted key of task.toml`, 'for example agent.timeout_sec')
 }
 
 function withValue(table: Table, [key = '', ...rest]: readonly string[], value: unknown): Table {
@@ -60,6 +60,9 @@ function withValue(table: Table, [key = '', ...rest]: readonly string[], value: 
   const isTable = typeof old === 'object' && old !== null && !Array.isArray(old)
   if (old === undefined && value === undefined) return table
   if (old !== undefined && !isTable)
-    throw new UserError(`${key}: expected a table to set ${rest.join('.')} in, found another value`, 'name other keys')
+    throw new UserError(
+      `${key}: expected a table to set ${rest.join('.')} in, found another value`,
+      'set a key of a table',
+    )
   return { ...table, [key]: withValue((old ?? {}) as Table, rest, value) }
 }

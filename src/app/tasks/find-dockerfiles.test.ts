@@ -126,7 +126,7 @@ test('limits of both kinds are waited for, and a server that is down is asked ag
   expect(primary).toBeGreaterThan(30_000)
   expect(others).toEqual([90_000, 240_000, 16_000])
   expect(notes).toContain('GitHub asks to wait for 90 s')
-  expect(notes.at(-1)).toBe('GitHub: status 502; asked again in 16 s')
+  expect(notes.at(-1)).toBe('GitHub: status 502; retrying in 16 s')
 })
 
 test('a limit that does not end, and a token that is not accepted, end the search', async () => {
@@ -153,7 +153,7 @@ test('pages are followed to the 1,000 results that GitHub shows, and what is mis
   const { files, skipped } = await findDockerfiles({ keywords: ['x'], out }, at)
   expect({ files, skipped }).toEqual({ files: 0, skipped: { license: 1000 } })
   expect(asked.filter((path) => path.startsWith('/search')).at(-1)).toBe('/search/code10')
-  expect(notes.at(-1)).toBe('x: GitHub shows only 1000 of 1200 results; search for more words to find others')
+  expect(notes.at(-1)).toBe('x: GitHub shows only 1000 of 1200 results; use other words to find more')
 })
 
 test('a search that GitHub did not finish is asked for again, said to be incomplete, and repeated another day', async () => {

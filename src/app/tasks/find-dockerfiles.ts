@@ -68,7 +68,7 @@ type SkipLine = Extract<JournalLine, { kind: 'skip' }>
  * and asks for no file twice. The file itself appears whole.
  */
 export async function findDockerfiles(request: FindRequest, at: GithubAt): Promise<FoundDockerfiles> {
-  if (request.keywords.length === 0) throw new UserError('expected words to search for, got none', 'name at least one')
+  if (request.keywords.length === 0) throw new UserError('expected words to search for, got none', 'pass at least one')
   const out = resolve(request.out)
   const github = makeGithub(at)
   return explainDisk(out, async () => {
@@ -177,7 +177,7 @@ function inRepository(repo: string, sha: string): string {
 
 function incomplete(keyword: string, total: number): string {
   return total > mostResults
-    ? `${keyword}: GitHub shows only ${mostResults} of ${total} results; search for more words to find others`
+    ? `${keyword}: GitHub shows only ${mostResults} of ${total} results; use other words to find more`
     : `${keyword}: GitHub timed out, and its results are incomplete`
 }
 
@@ -202,8 +202,8 @@ async function refuseForeign(out: string, journal: readonly JournalLine[]): Prom
   const digest = digestOf(text)
   if (journal.some((line) => line.kind === 'wrote' && line.digest === digest)) return
   throw new UserError(
-    `${out}: expected a file that this command wrote, found another one or one that was changed since`,
-    'name another file, or move this one away',
+    `${out}: expected a file that this command wrote, found one that it did not write or that has changed since`,
+    'choose another file, or move this one elsewhere',
   )
 }
 

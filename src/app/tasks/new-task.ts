@@ -25,11 +25,11 @@ function parseName(given: string, option: string | undefined): { org: string | u
   const [name = '', fromName, ...rest] = given.split('/').reverse()
   const org = fromName ?? option
   if (fromName !== undefined && option !== undefined && fromName !== option) {
-    throw new UserError(`expected one organisation, got ${given} and --org ${option}`, 'leave --org out')
+    throw new UserError(`expected one organization, got ${given} and --org ${option}`, 'remove --org')
   }
   if (rest.length > 0 || !isTaskName(`${org ?? 'org'}/${name}`)) {
     throw new UserError(
-      `expected the name of a task of letters, digits, ".", "_" and "-", got ${JSON.stringify(option === undefined ? given : `${option}/${given}`)}`,
+      `expected a task name of letters, digits, ".", "_" and "-", got ${JSON.stringify(option === undefined ? given : `${option}/${given}`)}`,
       'for example: ot-agent tasks init count-words --org my-lab',
     )
   }

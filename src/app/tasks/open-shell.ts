@@ -41,8 +41,8 @@ export async function openShell(request: ShellRequest, control: ShellControl): P
   const task = await loadTask(request.task, { allowNoTests: true })
   if (task.steps.length > 0 && (request.solve || request.tests))
     throw new UserError(
-      `${request.task} has ${task.steps.length} steps: --solve and --tests are for tasks without`,
-      'open the shell without them',
+      `${request.task} has ${task.steps.length} steps: --solve and --tests work only for tasks without steps`,
+      'remove --solve and --tests',
     )
   if (request.solve) await refuseMissing('--solve', join(solutionDir(task.dir), solveScript('linux')))
   if (request.tests) await refuseMissing('--tests', testsDir(task.dir))
@@ -94,8 +94,7 @@ function describe({ exitCode, timedOut, stderr }: ExecResult): string {
 }
 
 async function refuseMissing(flag: string, path: string): Promise<void> {
-  if (!(await exists(path)))
-    throw new UserError(`${flag}: expected ${path}, found none`, `open the shell without ${flag}`)
+  if (!(await exists(path))) throw new UserError(`${flag}: expected ${path}, found none`, `remove ${flag}`)
 }
 
 async function upload(lease: SandboxLease, dir: string, script: string): Promise<void> {

@@ -40,7 +40,7 @@ export async function packTaskFolder({ path, out }: PackRequest, control: PackCo
   for (const folder of leftOut) control.onLeftOut(folder)
   const [first] = leftOut
   if (first && tasks.length === 0)
-    throw new UserError(`${first.dir}: ${first.reason}`, 'there is no other task to pack')
+    throw new UserError(`${first.dir}: ${first.reason}`, 'it contains no other task to pack')
   const entries = tasks.map((dir) => ({ path: basename(dir), dir }))
   const { signal } = control
   const packed = await explainDisk(out, () =>
@@ -53,12 +53,16 @@ export async function packTaskFolder({ path, out }: PackRequest, control: PackCo
 async function checkOut(out: string, tasks: readonly string[]): Promise<void> {
   const there = await explainDisk(out, () => kindAt(out))
   if (there === 'dir') {
-    throw new UserError(`--out: expected a file, got the directory ${out}`, 'name a file in it, such as tasks.parquet')
+    throw new UserError(`--out: expected a file, got the directory ${out}`, 'give a file in it, such as tasks.parquet')
   }
   // It would be replaced, which no device and no pipe is for.
-  if (there === 'other') throw new UserError(`--out: expected a file, got ${out}, which is none`, 'name a file')
+  if (there === 'other') throw new UserError(`--out: expected a file, got ${out}, which is not a file`, 'give a file')
   const inside = tasks.find((task) => resolve(out).startsWith(task + sep))
-  if (inside) throw new UserError(`--out: ${out} lies in the task ${inside}`, 'write the file somewhere else')
+  if (inside)
+    throw new UserError(
+      `--out: expected a path outside the tasks, got ${out}, which is in ${inside}`,
+      'choose another path',
+    )
 }
 
 export type { UnpackedTasks } from '../../formats/task-parquet/unpack-tasks.ts'

@@ -19,7 +19,7 @@ export async function tallyTraces(
   paths: readonly string[],
   { onTrace, phrases, ...ask }: CountAsk,
 ): Promise<{ readonly tally: TraceTally; readonly phrases: readonly PhraseCount[] }> {
-  if (phrases.includes('')) throw new UserError('--count: expected a text, got an empty one', '--count "<think>"')
+  if (phrases.includes('')) throw new UserError('--count: expected a text, got an empty string', '--count "<think>"')
   const tally = makeTraceTally()
   const phraseTally = new PhraseTally(phrases)
   let seen = 0
@@ -37,7 +37,7 @@ export async function tallyTraces(
 async function checkThere(path: string): Promise<void> {
   if (isGlob(path) || (await kindAt(path)) !== 'none') return
   throw new UserError(
-    `${path}: expected jobs or a parquet file, got nothing there`,
-    'name a job, a directory of jobs, or a dataset',
+    `${path}: expected jobs or a parquet file, found nothing there`,
+    'pass a job, a directory of jobs, or a dataset',
   )
 }

@@ -57,7 +57,7 @@ async function* tracesOfJobs(
   { recursive, filter, messages, signal, onBroken }: TracesAsk,
 ): AsyncGenerator<ReadTrace> {
   const { inputs, broken } = await findInputs([path], recursive)
-  for (const { dir, why } of broken) onBroken(`${oneLine(dir)} is left out: ${oneLine(why)}`)
+  for (const { dir, why } of broken) onBroken(`${oneLine(dir)} was skipped: ${oneLine(why)}`)
   const maker = traceMaker({
     form: 'readable',
     reasoning: 'column',

@@ -45,6 +45,6 @@ export async function loadAblation(path: string): Promise<ViewAblation> {
   const [issue] = parsed.error.issues
   throw new UserError(
     `${path}: expected a report of ablate: ${issue?.path.join('.') || 'the file'}: ${issue?.message ?? 'not valid'}`,
-    'ot-agent ablate report writes report.json beside the cells',
+    'ot-agent ablate report writes report.json next to the cells',
   )
 }

@@ -170,7 +170,7 @@ async function holdsJobs(path: string): Promise<boolean> {
 
 async function openStep(dir: string): Promise<RowSource> {
   const step = await peekStep(dir)
-  if (step === null) throw new NotHere('the rows of this step are not there any more')
+  if (step === null) throw new NotHere('the rows of this step no longer exist')
   return new ParquetRows(
     step.shards.map((shard) => ({
       file: shard.part,

@@ -67,7 +67,7 @@ test('a dataset that breaks off shows what was read and why it stopped', async (
   const opened = await shelf.dataset('broken.jsonl')
   await opened.index.wait(10_000, () => false)
   expect(viewDataRows(opened.dataset, opened.index, all)).toMatchObject({
-    ...{ total: 0, complete: true, trouble: expect.stringContaining('expected one JSON object a line') },
+    ...{ total: 0, complete: true, trouble: expect.stringContaining('expected one JSON object per line') },
   })
 })
 
@@ -125,7 +125,7 @@ test('a manifest that names a directory outside of its run is refused', async ()
   await makeRecipeRun(join(dir, 'small'))
   const path = join(dir, 'small', 'manifest.json')
   await writeFile(path, (await readFile(path, 'utf8')).replaceAll('"dir": "', '"dir": "../'))
-  await expect(DataShelf.open([join(dir, 'small')])).rejects.toThrow('which is outside')
+  await expect(DataShelf.open([join(dir, 'small')])).rejects.toThrow('inside the directory')
 })
 
 test('numbers fall into bins of one round width, and the few largest share the last', () => {

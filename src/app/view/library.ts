@@ -187,12 +187,12 @@ async function kindOf(path: string): Promise<'folder' | 'job' | 'trial'> {
   if (kind !== 'dir')
     throw new UserError(
       `${path}: expected a job, a directory of jobs, a folder of tasks, a dataset or a run of a recipe, got ${kind === 'none' ? 'nothing there' : 'a file'}`,
-      'name the directory that was given to run as --jobs-dir, one job in it, or a .parquet or .jsonl file',
+      'pass the --jobs-dir of a run, one job in it, or a .parquet or .jsonl file',
     )
   const config = await configOf(path)
   if (config !== 'trial') return config ?? 'folder'
   if ((await configOf(dirname(path))) === 'job') return 'trial'
-  throw new UserError(`${path}: this trial is not part of a job`, 'name the directory of a job')
+  throw new UserError(`${path}: this trial is not part of a job`, 'pass the directory of a job')
 }
 
 const configs = new Map<string, { stamp: string; kind: 'job' | 'trial' | null }>()

@@ -23,7 +23,7 @@ export function nextCommands(record: TrialRecord, jobDir: string, hasTurns: bool
     const { boundary, code } = end.failure
     const again = {
       command: `${programName()} jobs retry ${job} --only ${shellQuote(code)}`,
-      title: 'runs the trials that failed like this one again',
+      title: 'reruns the trials that failed like this one',
     }
     const look = lookInto(record, boundary)
     // A repaired task is another one: a job runs its own tasks only.
@@ -40,20 +40,20 @@ function lookInto(record: TrialRecord, boundary: Boundary): NextCommand | null {
   if (boundary === 'task' || boundary === 'verifier')
     return {
       command: `${programName()} tasks check ${task}${sandboxFlag(record)} --explain`,
-      title: `says what is wrong with the task${boundary === 'task' ? '; once repaired, it needs a new job' : ''}`,
+      title: `says what is wrong with the task${boundary === 'task' ? '; after fixing it, start a new job' : ''}`,
     }
   if (boundary === 'agent' && agent.importPath !== null)
     return {
       command: `${programName()} agents test ${shellQuote(agent.importPath)} --task ${task}`,
-      title: 'tries the agent by itself',
+      title: 'tries the agent alone',
     }
   if (boundary === 'sandbox' || boundary === 'model')
     return {
       command: `${programName()} doctor`,
       title:
         boundary === 'model'
-          ? 'looks at this machine; --api-base URL tries the server'
-          : `looks at ${environment.type ?? 'sandboxes'} and this machine`,
+          ? 'checks this machine; --api-base URL checks the server'
+          : `checks ${environment.type ?? 'sandboxes'} and this machine`,
     }
   return null
 }

@@ -32,7 +32,7 @@ export async function sortPaths(paths: readonly string[], place: RegistryPlace):
   }
   const given = place.registry ?? place.registryEnv
   if (registries.length + (given === undefined ? 0 : 1) > 1)
-    throw new UserError('expected one registry, got several', 'name one; registry export and import join them')
+    throw new UserError('expected one registry, got several', 'pass one; registry export and import merge them')
   const [file] = registries
   const registry = file !== undefined ? { registry: file } : await placeOf(place)
   const board = registry === null && ablations.length === 0 ? null : new Board(registry, ablations)
@@ -45,7 +45,7 @@ async function placeOf(place: RegistryPlace): Promise<RegistryPlace | null> {
   const address = registryAddress(place)
   if (isUrl(address) || (await exists(address))) return place
   if (place.registry === undefined && place.registryEnv === undefined) return null
-  throw new UserError(`${address}: expected a registry, got nothing there`, 'ot-agent registry ingest makes one')
+  throw new UserError(`${address}: expected a registry, found nothing there`, 'ot-agent registry ingest creates one')
 }
 
 async function kindOf(path: string): Promise<'registry' | 'jobs' | { ablation: string }> {

@@ -131,10 +131,10 @@ export class StartedRuns {
     if (active.length >= mostAtOnce)
       throw new UserError(
         `expected fewer than ${mostAtOnce} runs at once, got one more`,
-        'stop one, or wait until one has ended',
+        'stop one, or wait until one ends',
       )
     if (jobDir !== null && active.some((run) => run.jobDir === jobDir))
-      throw new UserError(`${jobDir} is being run already`, 'choose another name for the job')
+      throw new UserError(`${jobDir} is already running`, 'choose another name for the job')
   }
 
   private forgetOld(): void {

@@ -73,8 +73,8 @@ async function findTrial(records: AsyncIterable<TrialRecord>, dir: string, asked
   const some = names.slice(0, 5).join(', ')
   throw similar.length > 1
     ? new UserError(
-        `${dir} has ${names.length} trials that begin with ${JSON.stringify(asked)}`,
-        `name one: ${some}${names.length > 5 ? ', ...' : ''}`,
+        `${dir} has ${names.length} trials that start with ${JSON.stringify(asked)}`,
+        `choose one: ${some}${names.length > 5 ? ', ...' : ''}`,
       )
     : new UserError(
         `${dir} has no finished trial ${JSON.stringify(asked)}`,

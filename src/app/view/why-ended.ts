@@ -15,7 +15,7 @@ export function whyEnded(record: TrialRecord, tests: readonly ViewTest[] = []): 
     return `Infrastructure failure blamed on the ${boundary} ${during(record)}${again}: ${code}: ${said}. It does not count as a reward of 0.`
   }
   const stopped = agentStopped(end.exit, seconds(record, 'agentExecution'))
-  if (end.rewards === null) return `Not verified: ${stopped}, and verification was switched off.`
+  if (end.rewards === null) return `Not verified: ${stopped}, and verification was disabled.`
   const reward = mainReward(end.rewards)
   const verdict = reward >= 1 ? 'Solved' : reward > 0 ? 'Partly solved' : 'Not solved'
   const failed = tests.filter(({ status }) => status === 'failed')

@@ -4,6 +4,6 @@ import { Command } from '@commander-js/extra-typings'
 export function ablateOptions() {
   return new Command()
     .argument('<file>', 'an ablation, for example ablations/example.yaml')
-    .option('-o, --out <dir>', 'where its datasets and results are kept (default: runs/NAME)')
+    .option('-o, --out <dir>', 'where to keep its datasets and results (default: runs/NAME)')
     .option('--json', 'print the result as JSON')
 }

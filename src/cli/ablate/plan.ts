@@ -10,10 +10,11 @@ import { ablateOptions } from './options.ts'
 export default () =>
   ablateOptions()
     .description(
-      'Prints the variants of an ablation, which stages they share, what the whole would cost, and which effect it could detect. Looks for\n' +
-        'everything a run needs; ends with 3 when something is missing. Runs and writes nothing.',
+      'Prints the variants of an ablation, which stages they share, what everything would cost, and the smallest effect it ' +
+        'could detect.\n' +
+        'Checks for everything a run needs, and exits with 3 when something is missing. Runs and writes nothing.',
     )
-    .option('--offline', 'ask nothing of the network: servers, clouds and datasets are taken to be there')
+    .option('--offline', 'do not use the network: assume that servers, clouds and datasets exist')
     .action(async (file, { out, offline = false, json }) => {
       const study = await loadStudy(file)
       const plan = await planStudy(study, { dir: placeOf(study.name, out), offline })
@@ -46,7 +47,7 @@ function printPlan(plan: AblationPlan): void {
     ...variants.filter(({ changed }) => changed.length > 1).map(severalChanges),
     ...plan.assumes.map((line) => `assumes: ${line}`),
     ...(power === null
-      ? ['What can be detected is not known beforehand: the spread of this measure is not.']
+      ? ['What can be detected is not known in advance, because the spread of this measure is not.']
       : powerLines(power, tests)),
     ...plan.needs.map((need) => `needs: ${need}`),
     ...plan.overBudget.map((line) => `over budget: ${line}`),
@@ -69,8 +70,8 @@ function powerLines(power: NonNullable<AblationPlan['power']>, tests: number): s
     ([name, value]) => `${name} ${Number(value.toFixed(3))} (${sources[name as keyof typeof sources]})`,
   )
   return [
-    `Detectable in ${power.power * 100} % of the cases: a difference of ${points(power.detectableEffect)} points; as one of ${tests} comparisons, ${points(power.amongTests)}.`,
-    `That is with ${facts.join(', ')}. What seeds add is known when they have run.`,
+    `Detectable ${power.power * 100} % of the time: a difference of ${points(power.detectableEffect)} points; as one of ${tests} comparisons, ${points(power.amongTests)}.`,
+    `This assumes ${facts.join(', ')}. The variance that seeds add is known only after they have run.`,
   ]
 }
 
@@ -83,7 +84,7 @@ function costCells({ rollouts, tokens, costUsd, hours }: Cost): string[] {
 }
 
 function severalChanges({ variant, changed }: AblationPlan['variants'][number]): string {
-  return `${variant} changes ${changed.length} stages: its effect is that of all of them together.`
+  return `${variant} changes ${changed.length} stages: its effect is the combined effect of all of them.`
 }
 
 function times(count: number): string {

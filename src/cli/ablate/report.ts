@@ -13,8 +13,9 @@ import { ablationPage, ablationPlots } from './report-page.ts'
 export default () =>
   ablateOptions()
     .description(
-      'Compares every variant with the baseline, task by task: the difference with a 95 % interval, corrected for the number of comparisons.\n' +
-        'A difference within noise is undecided. Writes report.json, report.md and report.html beside the cells, and its plots as SVG files.',
+      'Compares every variant with the baseline, task by task: the difference with a 95 % interval, corrected for the number ' +
+        'of comparisons. A difference within noise is reported as undecided.\n' +
+        'Writes report.json, report.md and report.html next to the cells, and its plots as SVG files.',
     )
     .action(async (file, { out, json }) => {
       const study = await loadStudy(file)

@@ -16,26 +16,28 @@ import { ablateOptions } from './options.ts'
 export default () =>
   ablateOptions()
     .description(
-      'Runs the cells of an ablation: for each variant, factor and seed the dataset, then its outcome. Stages that variants share are made\n' +
-        'once, and finished cells are kept: after a crash, run the same command again to resume. A cell that fails does not stop the others;\n' +
-        'the command then ends with 3.',
+      'Runs the cells of an ablation: for each variant, factor and seed, first the dataset, then its outcome. Stages that ' +
+        'variants share run once.\n' +
+        'Finished cells are kept: after a crash, run the same command again to resume. A cell that fails does not stop the ' +
+        'others; the command then exits with 3.',
     )
-    .option('--only <variant>', 'run only this variant, * stands for any characters; repeatable', several)
-    .option('-n, --concurrency <n>', 'cells whose commands run at once', wholeNumber(1), 1)
+    .option('--only <variant>', 'run only this variant; * matches any characters; repeatable', several)
+    .option('-n, --concurrency <n>', 'number of cells whose commands run at the same time', wholeNumber(1), 1)
     .addOption(
-      new Option('--stage <stage>', 'make only the datasets, or run only the commands of cells whose dataset is there')
+      new Option('--stage <stage>', 'make only the datasets, or run only the commands of cells that have a dataset')
         .choices(['data', 'outcome', 'both'] as const)
         .default('both' as const),
     )
-    .option('--unpack <file>', 'before the run, bring the cells of a pack into the directory')
+    .option('--unpack <file>', 'before the run, unpack the cells of a pack into the directory')
     .option(
       '--pack <file>',
       'after the run, write the cells to a pack: results of finished ones, datasets of the others',
     )
-    .option('-q, --quiet', 'print no progress of the recipes')
+    .option('-q, --quiet', 'do not print the progress of recipes')
     .action(async (file, { out, only, concurrency, stage, quiet = false, json, pack, unpack }) => {
       const study = await loadStudy(file)
-      if (study.search) throw new UserError(`${file}: it describes a search`, `ot-agent ablate search ${file} runs it`)
+      if (study.search)
+        throw new UserError(`${file}: expected an ablation, got a search`, `ot-agent ablate search ${file} runs it`)
       const dir = placeOf(study.name, out)
       if (unpack !== undefined) note(`unpacked ${movedWords(await unpackCells(unpack, dir))}`)
       if (stage !== 'outcome') await refuseOverBudget(study, dir)

@@ -13,12 +13,13 @@ import { writePage } from './report.ts'
 export default () =>
   ablateOptions()
     .description(
-      'Draws candidates from the space that the file describes, measures all of them at a low level of a factor, and those that are left at\n' +
-        'the next. A candidate is dropped when its interval says that it is worse than the best, or when the budget leaves no room for it; the\n' +
-        'report says which. The same command resumes. Writes search.json, search.md and search.html beside the cells.',
+      'Draws candidates from the search space in the file, measures all of them at a low level of a factor, and the remaining ' +
+        'ones at the next level. A candidate is dropped when its interval shows that it is worse than the best, or when the ' +
+        'budget has no room for it; the report says which.\n' +
+        'Run the same command again to resume. Writes search.json, search.md and search.html next to the cells.',
     )
-    .option('-n, --concurrency <n>', 'cells whose commands run at once', wholeNumber(1), 1)
-    .option('-q, --quiet', 'print no progress of the recipes')
+    .option('-n, --concurrency <n>', 'number of cells whose commands run at the same time', wholeNumber(1), 1)
+    .option('-q, --quiet', 'do not print the progress of recipes')
     .action(async (file, { out, concurrency, quiet = false, json }) => {
       const study = await loadStudy(file)
       const dir = placeOf(study.name, out)
@@ -73,8 +74,8 @@ function searchPage(result: SearchResult): Page {
 function outcome({ left, ended }: SearchResult): string {
   const [best = '', ...others] = left
   if (others.length === 0) return `${best} is the best: all others were dropped.`
-  const why = ended === 'budget' ? 'the budget is used' : 'the last level is reached'
-  return `Undecided between ${left.length}: ${best} has the highest mean, and ${others.join(', ')} cannot be told from it; ${why}.`
+  const why = ended === 'budget' ? 'the budget is used up' : 'the last level has been reached'
+  return `Undecided between ${left.length}: ${best} has the highest mean, and ${others.join(', ')} cannot be distinguished from it; ${why}.`
 }
 
 const words = {

@@ -44,9 +44,9 @@ test('init writes one commented file of under sixty lines that is an agent of th
 test('init leaves what is there alone, and refuses names that are no names', async () => {
   const dir = await makeTempDir()
   await run(init, 'mine', '--path', dir)
-  await expect(run(init, 'mine', '--path', dir)).rejects.toThrow('mine.ts: expected a path that is free')
+  await expect(run(init, 'mine', '--path', dir)).rejects.toThrow('mine.ts: expected a new path')
   for (const name of ['../up', 'a b', '.hidden', '1st', 'x.ts', '']) {
-    await expect(run(init, '--path', dir, '--', name)).rejects.toThrow('expected the name of an agent')
+    await expect(run(init, '--path', dir, '--', name)).rejects.toThrow('expected an agent name')
   }
   expect(await readdir(dir)).toEqual(['mine.ts'])
 })
@@ -126,7 +126,7 @@ withSandboxes('with a task', () => {
     ]
     const { checks } = JSON.parse(await run(testAgent, agent, ...args, '--json'))
     expect(checks[2]).toMatchObject({
-      says: 'task done: stopped by its limit of turns, reward 0',
+      says: 'task done: stopped by its turns limit, reward 0',
       details: { usage: { inputTokens: 22, outputTokens: 6 } },
     })
   })

@@ -11,10 +11,11 @@ import { writeNew } from '../write-new.ts'
 export default () =>
   new Command()
     .description(
-      'Writes a small agent that works, in one TypeScript file: a model, a sandbox, a loop. Change it into yours.',
+      'Writes a small working agent in one TypeScript file: a model, a sandbox, a loop. Use it as a starting point for your ' +
+        'own.',
     )
     .argument('<name>', 'name of the agent; the file is NAME.ts')
-    .option('-p, --path <dir>', 'folder to write it into', '.')
+    .option('-p, --path <dir>', 'folder to write it to', '.')
     .option('--json', 'print the result as JSON')
     .action(async (name, { path, json = false }) => {
       const file = join(path, `${checked(name)}.ts`)
@@ -31,7 +32,7 @@ export default () =>
 function checked(name: string): string {
   if (/^[A-Za-z][\w-]*$/.test(name)) return name
   throw new UserError(
-    `expected the name of an agent of letters, digits, "_" and "-", got ${JSON.stringify(name)}`,
+    `expected an agent name of letters, digits, "_" and "-", got ${JSON.stringify(name)}`,
     'for example: ot-agent agents init my-agent',
   )
 }

@@ -14,18 +14,18 @@ export default () =>
   new Command()
     .description(
       'Loads an agent and tries what it needs: the server, the model, one short completion, and with --task a whole trial.\n' +
-        'Ends with exit code 2 when a name or key is wrong, and 3 when the server or the trial fails.',
+        'Exits with 2 when a name or key is wrong, and with 3 when the server or the trial fails.',
     )
-    .argument('<agent>', 'the file of your agent, ./my-agent.ts, as --agent-import-path takes it; or a name')
+    .argument('<agent>', 'the file of your agent, such as ./my-agent.ts (as for --agent-import-path), or a name')
     .option('-m, --model <name>', 'model for the agent')
-    .option('--api-base <url>', 'where the model is served, for example http://localhost:8000/v1')
-    .option('--api-key-env <name>', 'variable that holds the key of the server')
+    .option('--api-base <url>', 'address of the model server, for example http://localhost:8000/v1')
+    .option('--api-key-env <name>', 'environment variable with the API key of the server')
     .option('--ak, --agent-kwarg <key=value>', 'option of the agent; repeatable', several, [] as string[])
     .option('--task <dir>', 'a task for the agent to work on')
     .option('-e, --environment <sandbox>', 'kind of sandbox for the task', 'local')
     .option(
       '--pass-env <name>',
-      'pass this environment variable of yours to the task if it asks for it; repeatable',
+      'pass this environment variable to the task if it asks for it; repeatable',
       several,
       [] as string[],
     )

@@ -7,13 +7,14 @@ import { note, printJson } from '../output.ts'
 export default () =>
   new Command()
     .description(
-      'Fetches the tasks of a benchmark into a folder that appears whole or not at all, from the first place its file names that can be\n' +
-        'reached. Exits with 3 when none can. Never train on what it fetches.',
+      'Fetches the tasks of a benchmark into a folder, from the first reachable place that the benchmark’s file lists. The ' +
+        'folder appears only once it is complete. Exits with 3 when no place can be reached.\n' +
+        'Never train on the tasks it fetches.',
     )
-    .argument('<benchmark>', 'a name that benchmarks list knows')
-    .option('-o, --out <dir>', 'folder to make (default: the name of the benchmark)')
+    .argument('<benchmark>', 'a name from benchmarks list')
+    .option('-o, --out <dir>', 'folder to create (default: the name of the benchmark)')
     .option('--from <source>', 'another place: hf:org/name[@revision], harbor:name[@version] or git:URL[#path]')
-    .option('--registry <registry>', 'registry.json for harbor: sources, a file or an address')
+    .option('--registry <registry>', 'for harbor: sources, the registry.json to use: a file or a URL')
     .option('--json', 'print the result as JSON')
     .action(async (benchmark, { json, ...options }) => {
       const interrupt = interruptSignal()
@@ -21,7 +22,7 @@ export default () =>
         const fetched = await fetchBenchmark({ benchmark, ...options }, { signal: interrupt.signal, notify: note })
         if (json) return printJson({ schema: 'benchmark-fetched/1', ...fetched })
         const { tasks, files, from } = fetched
-        const what = tasks > 0 ? `${tasks} tasks` : `${files} files of rows, which no agent can run,`
+        const what = tasks > 0 ? `${tasks} tasks` : `${files} files of rows, which agents cannot run,`
         process.stdout.write(
           `fetched ${what} of ${fetched.benchmark} from ${from}: ${options.out ?? fetched.benchmark}\n`,
         )

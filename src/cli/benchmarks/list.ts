@@ -6,15 +6,16 @@ import { printJson, printTable } from '../output.ts'
 export default () =>
   new Command()
     .description(
-      'Lists the benchmarks that there is a file for: how many tasks each has, whether its decontamination pack is here, where its tasks\n' +
-        'are on this machine or that they must be fetched, and where from. Files of your own go into ./benchmarks.',
+      'Lists the known benchmarks: how many tasks each has, whether its decontamination pack is here, and whether its tasks ' +
+        'are on this machine or where to fetch them from.\n' +
+        'Put your own benchmark files into ./benchmarks.',
     )
     .option('--json', 'print the result as JSON')
     .action(async ({ json }) => {
       const benchmarks = await listBenchmarks()
       if (json) return printJson({ schema: 'benchmarks/1', benchmarks })
       printTable(
-        ['benchmark', 'tasks', 'pack', 'tasks in', 'tasks from', 'what it is'],
+        ['benchmark', 'tasks', 'pack', 'folder', 'source', 'description'],
         benchmarks.map((row) => [
           ...[row.name, String(row.tasks), packCell(row), row.tasksIn ?? 'not fetched', row.tasksFrom ?? ''],
           row.title,

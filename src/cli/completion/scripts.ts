@@ -64,7 +64,7 @@ function renderZsh(tree: readonly CompletedCommand[]): string {
   const arms = tree.map((command) => {
     const flags = command.options.flatMap(({ flags, summary }) => flags.map((flag) => [flag, summary] as const))
     const names = [...command.below, ...command.choices.map((name) => [name, ''] as const)]
-    const help = ['--help', 'show what it takes'] as const
+    const help = ['--help', 'show help'] as const
     return `    '${keyOf(command)}') flags=(${list([...flags, help])}) names=(${list(names)}) ;;`
   })
   return `#compdef ot-agent
@@ -111,7 +111,7 @@ function __ot_agent_at
   end
   test "$at" = "$argv[1]"
 end
-complete -c ot-agent -l help -d 'show what it takes'
+complete -c ot-agent -l help -d 'show help'
 ${lines.join('\n')}
 `
 }

@@ -58,11 +58,11 @@ function verdictText({ verdict }: ComparedPair): string {
 
 function leftOut({ leftOut: { onlyFirst, onlySecond, changed } }: ComparedPair, versus: string): string[] {
   const parts = [
-    ...(onlyFirst > 0 ? [`${onlyFirst} tasks that only the first has a score for`] : []),
-    ...(onlySecond > 0 ? [`${onlySecond} tasks that only the second has a score for`] : []),
-    ...(changed > 0 ? [`${changed} tasks whose files differ under the same name`] : []),
+    ...(onlyFirst > 0 ? [`${onlyFirst} tasks scored only in the first`] : []),
+    ...(onlySecond > 0 ? [`${onlySecond} tasks scored only in the second`] : []),
+    ...(changed > 0 ? [`${changed} tasks with the same name but different files`] : []),
   ]
-  return parts.length === 0 ? [] : [`Left out of ${versus}: ${parts.join(', ')}.`]
+  return parts.length === 0 ? [] : [`Not compared in ${versus}: ${parts.join(', ')}.`]
 }
 
 /** The tasks at which two runs differ, the largest differences first. */

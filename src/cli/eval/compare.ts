@@ -11,11 +11,12 @@ import { printPage, renderHtml, renderMarkdown } from './page.ts'
 export default () =>
   new Command()
     .description(
-      'Says in one sentence whether two jobs differ, from the tasks both have: the paired difference with a 95 % interval and a sign-flip\n' +
-        'test. A difference within noise is undecided. With more than two results the tests are corrected (Holm), and ranks have ties.',
+      'Says in one sentence whether two jobs differ, using the tasks that both have: the paired difference with a 95 % ' +
+        'interval and a sign-flip test. A difference within noise is reported as undecided.\n' +
+        'With more than two results, p-values are corrected (Holm), and ranks can be tied.',
     )
     .argument('<job...>', 'two or more jobs, or one job with several agents or models')
-    .option('-o, --jobs-dir <dir>', 'where bare names are looked up', 'jobs')
+    .option('-o, --jobs-dir <dir>', 'where to look up names without a path', 'jobs')
     .addOption(maxFailedOption())
     .option('--markdown <file>', 'also write the result as Markdown')
     .option('--html <file>', 'also write a page with plots')

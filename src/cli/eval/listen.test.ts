@@ -119,15 +119,15 @@ test('models whose names differ by a sign only have jobs of their own', () => {
 
 test.each([
   [['--run', 'true {model}'], '{job}'],
-  [['--run', "true '{model} {job}"], 'close every quote'],
+  [['--run', "true '{model} {job}"], 'close all quotes'],
   [['--benchmark', 'a@', '--run', 'true {model} {job}'], 'NAME@VERSION'],
   [[], 'expected one of --here, --launch and --run'],
   [['--here', '--run', 'true {model} {job}'], 'expected one of'],
-  [['--run', 'true {model} {job}', '--server', 'x'], '--server is for --here'],
-  [['--run', 'true {model} {job}', '--', '-k', '3'], '-k is for --here'],
-  [['--here', '--', '-m', 'x'], 'the listener fills them in'],
+  [['--run', 'true {model} {job}', '--server', 'x'], '--server works only with --here'],
+  [['--run', 'true {model} {job}', '--', '-k', '3'], '-k works only with --here'],
+  [['--here', '--', '-m', 'x'], 'the listener sets them'],
   [['--here', '--', '--no-such'], '--no-such'],
-  [['--here', '--server', 'x', '--', '--api-base', 'http://localhost:1'], 'beside --server'],
+  [['--here', '--server', 'x', '--', '--api-base', 'http://localhost:1'], 'expected --server alone'],
 ])('%j is refused', async (argv, message) => {
   const error: unknown = await run('--benchmark', 'bench', ...argv).catch((error) => error)
   expect(`${String(error)} ${Object(error).hint}`).toContain(message)

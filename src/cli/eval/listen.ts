@@ -19,37 +19,38 @@ import { registryEnvOption, registryOption } from '../registry/place.ts'
 export default () =>
   new Command()
     .description(
-      'Watches the registry, and organizations on the Hub, for models without a result on a benchmark, and evaluates each: here as eval run does, by a launch on\n' +
-        'a cluster, or by a command of yours. Any number of listeners share one registry: each model is leased to one of them. A model whose listener died is taken\n' +
-        'by another, and servers that a dead listener left on this machine are stopped.',
+      'Watches the registry, and organizations on the Hub, for models without a result on a benchmark, and evaluates each ' +
+        'one: in this process like eval run, with a launch on a cluster, or with your own command.\n' +
+        'Any number of listeners can share one registry: each model is leased to one of them. When a listener dies, another ' +
+        'takes over its model, and servers that it left on this machine are stopped.',
     )
-    .argument('[option...]', 'with --here, after --: options of run, such as -- -a terminus-2 --api-base URL -k 3')
+    .argument('[option...]', 'with --here, after --: options of run, for example -- -a terminus-2 --api-base URL -k 3')
     .requiredOption('--benchmark <name>', 'NAME or NAME@VERSION')
     .option('--here', 'evaluate models in this process')
     .option('--server <file>', 'with --here: an engine file with vllm_server; its server is started for each model')
-    .option('--launch <file>', 'evaluate models by launches of type eval, with the settings of this file')
+    .option('--launch <file>', 'evaluate models with launches of type eval, using the settings in this file')
     .option('--experiments-dir <dir>', 'with --launch: where each model has a directory of launches', 'experiments')
     .option(
       '--run <command>',
-      "evaluates one model, such as 'ot-agent run -d NAME -m {model} -o jobs --job-name {job}'; no shell reads it",
+      "command that evaluates one model, such as 'ot-agent run -d NAME -m {model} -o jobs --job-name {job}'; it does not run in a shell",
     )
-    .option('-o, --jobs-dir <dir>', 'where jobs are kept; a command has to leave the job {job} there', 'jobs')
+    .option('-o, --jobs-dir <dir>', 'where to keep jobs; a command must write the job {job} there', 'jobs')
     .option('--hub-org <name...>', 'organizations on the Hub whose models are evaluated too')
-    .option('--concurrency <n>', 'models evaluated at once', wholeNumber(1), 1)
-    .option('--max-attempts <n>', 'how often a model is tried', wholeNumber(1), 3)
+    .option('--concurrency <n>', 'number of models to evaluate at the same time', wholeNumber(1), 1)
+    .option('--max-attempts <n>', 'maximum attempts for each model', wholeNumber(1), 3)
     .option(
       '--backoff-sec <n>',
-      'the wait before a second attempt; it doubles for each further one',
+      'seconds to wait before the second attempt; doubles with each further attempt',
       wholeNumber(0),
       60,
     )
-    .option('--lease-sec <n>', 'a listener that is silent for this long loses its models', wholeNumber(10), 300)
-    .option('--poll-sec <n>', 'how often it looks for new models', wholeNumber(1), 60)
-    .option('--once', 'end when there is nothing to evaluate now')
-    .option('--public', 'let readers without an account of their own see results, on PostgreSQL')
+    .option('--lease-sec <n>', 'seconds of silence after which a listener loses its models', wholeNumber(10), 300)
+    .option('--poll-sec <n>', 'seconds between checks for new models', wholeNumber(1), 60)
+    .option('--once', 'exit when there is nothing left to evaluate')
+    .option('--public', 'on PostgreSQL: make results visible to readers without an account')
     .addOption(registryOption())
     .addOption(registryEnvOption())
-    .option('--json', 'print the counts at the end as JSON')
+    .option('--json', 'print the final counts as JSON')
     .action(async (words, { here, server, launch, experimentsDir, run, jobsDir, hubOrg, ...options }) => {
       const { public: isPublic, json, ...rest } = options
       const evaluate = await chooseWay(words, {
@@ -89,11 +90,11 @@ async function chooseWay(words: readonly string[], ways: Ways): Promise<Evaluate
   const { here, server: serverFile, launch: file, experimentsDir, run, jobsDir, pollSec } = ways
   const notify = (line: string) => note(oneLine(line))
   if ([here, file, run].filter((way) => way !== undefined).length !== 1)
-    throw new UserError('expected one of --here, --launch and --run', 'each is another way to evaluate a model')
+    throw new UserError('expected one of --here, --launch and --run', 'choose exactly one way to evaluate models')
   if (!here && (words.length > 0 || serverFile !== undefined))
     throw new UserError(
-      `${serverFile === undefined ? words[0] : '--server'} is for --here`,
-      'add --here, or leave it out',
+      `${serverFile === undefined ? words[0] : '--server'} works only with --here`,
+      'add --here, or remove it',
     )
   if (file !== undefined)
     return evaluateByLaunch({ file, experimentsDir, everySec: Math.min(mostEverySec, pollSec), notify })
@@ -101,11 +102,11 @@ async function chooseWay(words: readonly string[], ways: Ways): Promise<Evaluate
   const request = await parseRunWords(words)
   const given = requestedModel(request)
   if (given.names.length > 0 || request.jobName !== undefined || request.jobsDir !== undefined)
-    throw new UserError('-m, -o and --job-name after --: expected none, the listener fills them in', 'leave them out')
+    throw new UserError('-m, -o and --job-name after --: expected none, because the listener sets them', 'remove them')
   if (serverFile !== undefined && (given.apiBase !== undefined || given.engine !== undefined))
     throw new UserError(
-      '--api-base or --engine is given beside --server, which starts a server',
-      'leave one of them out',
+      'expected --server alone, which starts a server; got --api-base or --engine too',
+      'use only one of them',
     )
   return evaluateHere({ request, serverFile, jobsDir, notify })
 }
@@ -113,7 +114,7 @@ async function chooseWay(words: readonly string[], ways: Ways): Promise<Evaluate
 function textOf(event: ListenEvent): string {
   if (event.kind === 'idle') return `waiting for models: ${countsText(event.counts)}`
   if (event.kind === 'start') return `${event.model}: attempt ${event.attempt}`
-  if (event.kind === 'lost') return `${event.model}: another listener has taken it`
+  if (event.kind === 'lost') return `${event.model}: taken by another listener`
   if (event.kind === 'done')
     return `${event.model}: ${event.accuracy === null ? 'not scored' : `${(event.accuracy * 100).toFixed(1)} %`}`
   const next = event.retrySec === null ? 'not tried again' : `tried again in ${event.retrySec} s`

@@ -5,7 +5,7 @@ import { usualFailedShare } from '../../app/eval/score-job.ts'
 export const maxFailedOption = () =>
   new Option(
     '--max-failed <percent>',
-    `infrastructure failures, in percent of the trials, above which a result is partial and not ranked (default: ${usualFailedShare * 100})`,
+    `highest percentage of trials with infrastructure failures; above it a result is partial and not ranked (default: ${usualFailedShare * 100})`,
   ).argParser(percentage)
 
 /** A number from 0 to 100, as a share. */

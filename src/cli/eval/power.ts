@@ -10,21 +10,23 @@ import { percentage } from './options.ts'
 export default () =>
   new Command()
     .description(
-      'Predicts the least difference that a comparison of two runs detects in 80 % of the cases, and what it takes to detect one that you\n' +
-        'name. The numbers come from a pilot job, from two (which also tell how far they find the same tasks hard), or from the options.',
+      'Predicts the smallest difference that a comparison of two runs detects 80 % of the time, and how many tasks or ' +
+        'attempts it takes to detect a given difference.\n' +
+        'The numbers come from one pilot job, from two (which also show how much the runs agree on which tasks are hard), or ' +
+        'from the options.',
     )
     .argument('[pilot...]', 'one or two finished jobs')
-    .option('-o, --jobs-dir <dir>', 'where bare names are looked up', 'jobs')
-    .option('--rate <percent>', 'mean reward of either run', percentage)
+    .option('-o, --jobs-dir <dir>', 'where to look up names without a path', 'jobs')
+    .option('--rate <percent>', 'mean reward of each run, in percent', percentage)
     .option('--tasks <n>', 'tasks of the benchmark', wholeNumber(2))
     .option('-k, --attempts <n>', 'attempts at each task', wholeNumber(1))
-    .option('--clustering <share>', "share of a reward's variance that lies between tasks, from 0 to 1", share)
-    .option('--correlation <share>', 'how far both runs find the same tasks hard, from 0 to 1', share)
-    .option('--effect <points>', 'a difference to detect, in points of 100', percentage)
+    .option('--clustering <share>', 'share of the reward variance that is between tasks, from 0 to 1', share)
+    .option('--correlation <share>', 'how much both runs agree on which tasks are hard, from 0 to 1', share)
+    .option('--effect <points>', 'the difference to detect, in percentage points', percentage)
     .option('--json', 'print the result as JSON')
     .action(async (given, { jobsDir, json, ...options }) => {
       if (given.length > 2)
-        throw new UserError(`expected at most two pilot jobs, got ${given.length}`, 'leave the others out')
+        throw new UserError(`expected at most two pilot jobs, got ${given.length}`, 'remove the others')
       const pilots: string[] = []
       for (const name of given) pilots.push((await findJob(name, jobsDir)).dir)
       const found = await predictComparison(options, pilots)
@@ -40,21 +42,21 @@ export default () =>
       )
       const lines = [
         '',
-        `One score will have a standard error of ${inPoints(found.scoreError)} points, a paired difference one of ${inPoints(found.differenceError)}.`,
-        `Detectable in ${found.power * 100} % of the cases: a difference of ${inPoints(found.detectableEffect)} points.`,
+        `The standard error of one score will be ${inPoints(found.scoreError)} points, and that of a paired difference ${inPoints(found.differenceError)}.`,
+        `Detectable ${found.power * 100} % of the time: a difference of ${inPoints(found.detectableEffect)} points.`,
         ...(forEffect === null ? [] : effectLines(forEffect)),
       ]
       process.stdout.write(`${lines.join('\n')}\n`)
     })
 
 function effectLines({ effect, power, requiredTasks, requiredAttempts }: ForEffect): string[] {
-  const tasks = requiredTasks === null ? 'no number of tasks suffices' : `${requiredTasks} tasks suffice`
+  const tasks = requiredTasks === null ? 'no number of tasks is enough' : `${requiredTasks} tasks are enough`
   const attempts =
     requiredAttempts === null
       ? 'more attempts at these tasks are not enough'
-      : `so do ${requiredAttempts} attempts at each of these tasks`
+      : `or ${requiredAttempts} attempts at each of these tasks`
   return [
-    `A difference of ${inPoints(effect)} points is detected in ${(power * 100).toFixed(0)} % of the cases.`,
+    `A difference of ${inPoints(effect)} points is detected ${(power * 100).toFixed(0)} % of the time.`,
     `To detect it in 80 %, ${tasks}; ${attempts}.`,
   ]
 }

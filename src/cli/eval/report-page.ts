@@ -29,9 +29,7 @@ function paragraphsOf({ name, state, reasons, accuracy, trials }: RunScore, isOn
   const silent =
     trials.noValidReply === 0
       ? []
-      : [
-          `${who}${trials.noValidReply} scored trials never got a valid reply of the model, and count with their reward.`,
-        ]
+      : [`${who}${trials.noValidReply} scored trials never got a valid reply from the model; their rewards count.`]
   return [
     ...worth,
     ...(state === 'partial' ? [`${who}partial, and not ranked: ${reasons.join('; ')}.`] : []),
@@ -80,7 +78,7 @@ function tablesOf(run: RunScore, of: string): PageTable[] {
     },
     {
       title: `Metrics${of}`,
-      header: ['metric', 'mean (95 %)', 'tasks that have it'],
+      header: ['metric', 'mean (95 %)', 'tasks with it'],
       rows:
         run.metrics.length < 2
           ? []

@@ -13,11 +13,12 @@ import { reportPage } from './report-page.ts'
 export default () =>
   new Command()
     .description(
-      'Scores jobs: the mean reward over tasks with a 95 % interval from the spread between tasks, pass@k and pass^k, and every failure\n' +
-        'counted by its kind. Writes eval-report.json, .md and .html into the directory of each job.',
+      'Scores jobs: the mean reward over tasks with a 95 % interval from the spread between tasks, pass@k and pass^k, and the ' +
+        'number of failures of each kind.\n' +
+        'Writes eval-report.json, .md and .html into the directory of each job.',
     )
-    .argument('<job...>', 'directories of jobs, or their names among the jobs of --jobs-dir')
-    .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')
+    .argument('<job...>', 'job directories, or names of jobs in --jobs-dir')
+    .option('-o, --jobs-dir <dir>', 'where to look up a name without a path', 'jobs')
     .addOption(maxFailedOption())
     .option('--json', 'print the result as JSON')
     .action(async (given, { jobsDir, maxFailed, json }) => {

@@ -22,18 +22,20 @@ import { reportPage } from './report-page.ts'
 export default () =>
   evalOptions()
     .description(
-      'Evaluates a model on a benchmark: asks the server, tries one task, runs the job, runs trials without a score again, and reports the\n' +
-        'accuracy with its interval. The same command with --job-name resumes; only trials without a score are run. Exits with 3 when the result is partial.',
+      'Evaluates a model on a benchmark: checks the server, tries one task, runs the job, reruns trials without a score, and ' +
+        'reports the accuracy with its interval.\n' +
+        'The same command with --job-name resumes, and runs only trials without a score. Exits with 3 when the result is ' +
+        'partial.',
     )
     .optionsGroup('Evaluation:')
-    .option('--benchmark <name>', 'a benchmark that benchmarks list knows; -p names another folder with its tasks')
+    .option('--benchmark <name>', 'a benchmark from benchmarks list; use -p if its tasks are in another folder')
     .addOption(maxFailedOption())
-    .option('--rounds <n>', 'how often trials without a score are run again after the job (default: 1)', wholeNumber(0))
-    .option('--no-smoke', 'do not try one task before the job')
-    .option('--min-context <tokens>', 'refuse a model with a shorter context', wholeNumber(1))
-    .option('--upload-traces <dataset>', 'afterwards, upload the traces of the job: org/name on the Hub, or file:PATH')
+    .option('--rounds <n>', 'how many times to rerun trials without a score after the job (default: 1)', wholeNumber(0))
+    .option('--no-smoke', 'skip the smoke trial of one task before the job')
+    .option('--min-context <tokens>', 'stop if the model has a shorter context', wholeNumber(1))
+    .option('--upload-traces <dataset>', 'when done, upload the traces of the job: org/name on the Hub, or file:PATH')
     .option('--public-traces', 'make a new dataset of traces public')
-    .option('--no-register', 'do not put the result into the registry')
+    .option('--no-register', 'do not add the result to the registry')
     .addOption(registryOption())
     .addOption(registryEnvOption())
     .action(async ({ benchmark, maxFailed, rounds, smoke, minContext, register, registry, registryEnv, ...given }) => {
@@ -92,7 +94,7 @@ async function sendTraces(
     return repository
   } catch (error) {
     if (isAbort(error)) throw error
-    note(`warning: the traces are not uploaded: ${messageOf(error)}`)
+    note(`warning: the traces were not uploaded: ${messageOf(error)}`)
     note(`hint: ${programName()} traces export ${jobDir} --out DIR, then hub upload DIR ${target.repository}`)
     return null
   }
@@ -103,8 +105,8 @@ async function enter(jobDir: string, request: Omit<IngestRequest, 'from'>): Prom
   try {
     await ingest({ ...request, from: [jobDir] })
   } catch (error) {
-    note(`warning: the result is not in the registry: ${messageOf(error)}`)
-    note(`hint: ${programName()} registry ingest ${jobDir} enters it later`)
+    note(`warning: the result was not registered: ${messageOf(error)}`)
+    note(`hint: ${programName()} registry ingest ${jobDir} registers it`)
   }
 }
 
@@ -122,7 +124,7 @@ function makeShow(quiet: boolean, verbose = false) {
       case 'check':
         return quiet ? undefined : note(`✓ ${happened.check.name}: ${happened.check.says}`)
       case 'smoke-start':
-        return quiet ? undefined : note('smoke trial: one task is tried first (--no-smoke skips this)')
+        return quiet ? undefined : note('smoke trial: trying one task first (--no-smoke skips this)')
       case 'job-start':
         stop()
         progress = makeProgress(makeTally(happened.trials, happened.liveStats), process.stderr, quiet, verbose)

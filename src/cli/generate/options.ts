@@ -23,15 +23,15 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
       'fixture: the few rows that come with the pipeline; real: its real source; or a file of rows in the same format',
       'fixture',
     )
-    .option('--limit <n>', 'most tasks to make, in the order of the source', wholeNumber(1))
-    .option('--seed <n>', 'seed of every random choice', wholeNumber(0), 42)
+    .option('--limit <n>', 'maximum number of tasks to make, in the order of the source', wholeNumber(1))
+    .option('--seed <n>', 'seed for every random choice', wholeNumber(0), 42)
     .option('--input-dir <dir>', 'input folder, for pipelines that read one')
-    .option('--output-dir <dir>', 'where everything is written (default: generated/NAME)')
+    .option('--output-dir <dir>', 'where to write everything (default: generated/NAME)')
     .option('--overwrite', 'start over in a folder that holds tasks of an earlier, different run')
     .option('--tasks-input <dir>', 'for --stage traces: a folder of tasks')
     .option(
       '--from-parquet [file]',
-      'run agents on packed tasks from this file, or from --tasks-repo; no pipeline is needed then',
+      'run agents on packed tasks from this file, or from --tasks-repo, without a pipeline',
     )
     .option('--tasks-repo <dataset>', 'with --from-parquet: org/name, or file:PATH')
     .option('--tasks-revision <revision>', 'branch, tag or commit of --tasks-repo (default: the newest)')
@@ -45,8 +45,11 @@ function withHow<A extends unknown[], O extends OptionValues>(command: Command<A
   return command
     .optionsGroup('How to make it:')
     .option('--no-check', 'keep tasks without checking them: oracle, nop and forger do not run')
-    .option('--no-decontaminate', 'keep tasks that share words with a benchmark whose pack is at hand')
-    .option('--check-repeats <n>', 'number of oracle runs that have to agree', wholeNumber(1), 2)
+    .option(
+      '--no-decontaminate',
+      'keep tasks that overlap with a benchmark (only benchmarks with an available pack are compared)',
+    )
+    .option('--check-repeats <n>', 'number of oracle runs that must agree', wholeNumber(1), 2)
     .option(
       '-n, --n-concurrent <n>',
       'rows processed concurrently (default: 4 with checks or a model, else 16)',
@@ -54,14 +57,14 @@ function withHow<A extends unknown[], O extends OptionValues>(command: Command<A
     )
     .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
     .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
-    .option('--sandbox-cpu <n>', 'processors for every task', wholeNumber(1))
+    .option('--sandbox-cpu <n>', 'CPUs for every task', wholeNumber(1))
     .option('--sandbox-memory-gb <n>', 'memory for every task', wholeNumber(1))
     .option('--sandbox-disk-gb <n>', 'disk for every task', wholeNumber(1))
     .option('--sandbox-gpu <n>', 'GPUs for every task', wholeNumber(0))
     .option('--endpoint-json <file>', 'the endpoint file that a running model server wrote')
     .option(...passEnvFlag)
     .option(...restartInterrupted)
-    .option('-q, --quiet', 'print no progress')
+    .option('-q, --quiet', 'do not print progress')
     .option('--json', 'print the result as JSON')
 }
 
@@ -71,8 +74,8 @@ function withTraces<A extends unknown[], O extends OptionValues>(command: Comman
     .option('--trace-agent-name <name>', 'agent (default: terminus-2)')
     .option('--trace-model <name>', 'model of the agent (default: --model)')
     .option('--trace-agent-kwargs <json>', 'options of the agent, a JSON object')
-    .option('--trace-harbor-config <file>', 'a Harbor job file, YAML or JSON; options given here override it')
-    .option('--trace-jobs-dir <dir>', 'where the job is kept (default: jobs in the output folder)')
+    .option('--trace-harbor-config <file>', 'a Harbor job file (YAML or JSON); command-line options override it')
+    .option('--trace-jobs-dir <dir>', 'where to keep the job (default: jobs in the output folder)')
     .option(
       '--trace-share <i/n>',
       'run agents on every n-th task, starting with i: to split the work between processes',
@@ -85,8 +88,8 @@ function withTraces<A extends unknown[], O extends OptionValues>(command: Comman
       ).choices(['harbor', 'packed'] as const),
     )
     .option('--trace-env <sandbox>', 'kind of sandbox (default: --environment)')
-    .option('--trace-n-concurrent <n>', 'trials at once (default: 8)', wholeNumber(1))
-    .option('--trace-n-attempts <n>', 'attempts of each task (default: 1)', wholeNumber(1))
+    .option('--trace-n-concurrent <n>', 'trials to run at the same time (default: 8)', wholeNumber(1))
+    .option('--trace-n-attempts <n>', 'attempts at each task (default: 1)', wholeNumber(1))
     .addOption(
       new Option('--trace-episodes <which>', 'last: one row per trial (default); all: one row per turn').choices([
         'last',
@@ -100,7 +103,7 @@ function withTraces<A extends unknown[], O extends OptionValues>(command: Comman
         'none',
       ] as const),
     )
-    .option('--trace-dataset-type <name>', 'recorded with the result, for the trainer (default: SFT)')
+    .option('--trace-dataset-type <name>', 'dataset type to record with the result, for the trainer (default: SFT)')
     .option('--trace-export-subagents', 'export conversations of subagents as separate rows (default)')
     .option('--trace-skip-subagents', 'skip conversations of subagents')
     .option('--trace-agent-timeout-sec <seconds>', 'time limit of each agent', factor)
@@ -120,7 +123,7 @@ export function withOwnOptions(command: ReturnType<typeof generateOptions>, own:
     const flag = flagOf(name)
     if (command.options.some(({ long }) => long === flag || long === `--no-${flag.slice(2)}`))
       throw new UserError(
-        `option ${name}: expected a name that is free, got one that every pipeline has: ${flag}`,
+        `option ${name}: expected an unused name, got one that every pipeline has: ${flag}`,
         'rename the option in the pipeline',
       )
     const takes = kindOf(schema) === 'flag' ? flag : `${flag} <${kindOf(schema)}>`

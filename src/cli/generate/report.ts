@@ -22,10 +22,10 @@ function tell(summary: GenerationSummary, request: GenerationRequest): void {
 
 function tellTasks({ datasetPath, metadata }: GenerationResult): void {
   const rejects = Object.entries(Object(metadata.rejects) as Record<string, number>)
-  for (const [reason, count] of rejects) note(`left out, ${oneLine(reason)}: ${count}`)
+  for (const [reason, count] of rejects) note(`skipped, ${oneLine(reason)}: ${count}`)
   if (rejects.length > 0) note(`why: ${nearPath(join(dirname(datasetPath), 'rejects.jsonl'))}`)
   if (Number(metadata.failed) > 0)
-    note(`${metadata.failed} rows hit an infrastructure failure; the same command tries them again`)
+    note(`${metadata.failed} rows hit an infrastructure failure; run the same command again to retry them`)
   const rows = metadata.rows === undefined ? '' : `${metadata.tasks} tasks of ${metadata.rows} rows: `
   process.stdout.write(`${rows}${nearPath(datasetPath)}\n`)
 }

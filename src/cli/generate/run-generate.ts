@@ -19,7 +19,9 @@ export async function runGenerate(loaded: LoadedPipeline, asked: GenerateOptions
   // Packed tasks are made already: what is left is to run agents over them.
   const options = asked.fromParquet === undefined ? asked : { ...asked, stage: 'traces' as const }
   if (options.source === 'fixture' && options.stage !== 'traces' && pipeline.source.real !== null)
-    note(`rows come from the fixture of ${pipeline.name}, a few made up to try it out; --source real uses its source`)
+    note(
+      `rows come from the fixture of ${pipeline.name}, a few rows made up for a first try; --source real uses its real source`,
+    )
   const interrupt = interruptSignal()
   const progress = makeStageProgress({ screen: process.stderr, quiet: options.quiet ?? false })
   const confirm = confirmAtTerminal()

@@ -11,16 +11,18 @@ import { makeTicker } from '../ticker.ts'
 export default () =>
   new Command()
     .description(
-      'Downloads a dataset of the Hugging Face Hub into a folder that appears whole or not at all; every file is checked against its digest.\n' +
-        'The same command resumes after an interruption. Private datasets need a token: HF_TOKEN, or hf auth login.',
+      'Downloads a dataset from the Hugging Face Hub into a folder, and checks every file against its digest. The folder ' +
+        'appears only once it is complete.\n' +
+        'After an interruption, run the same command again to resume. Private datasets need a token: HF_TOKEN, or hf auth ' +
+        'login.',
     )
     .argument('<dataset>', 'org/name, or file:PATH for a folder laid out the same way')
-    .option('--model', 'it is a model, not a dataset')
+    .option('--model', 'treat the repository as a model, not a dataset')
     .option('--revision <revision>', 'branch, tag or commit (default: the newest of the main branch)')
-    .option('--parquet-name <file>', 'only this parquet file, by its path or the last part of it')
+    .option('--parquet-name <file>', 'only this parquet file, by its path or the end of it')
     .option('--tasks', 'only tasks: unpacked from parquet files, or the folders that have a task.toml')
-    .option('-o, --out <dir>', 'folder to make (default: the name of the dataset)')
-    .option('--overwrite', 'replace a folder that is there')
+    .option('-o, --out <dir>', 'folder to create (default: the name of the dataset)')
+    .option('--overwrite', 'replace an existing folder')
     .option('--max-gb <n>', 'refuse downloads of more than this many GB', factor, 100)
     .option('--max-file-mb <n>', 'skip files of more than this many MB, such as a model’s weights', factor)
     .option('--dry-run', 'print what would be fetched, and fetch nothing')
@@ -62,8 +64,9 @@ function report({ repository, commit, out, files, bytes, done }: Downloaded, jso
   }
   if (done === null)
     for (const { path, sizeBytes } of files) process.stdout.write(`${oneLine(path)}  ${megabytes(sizeBytes)}\n`)
-  if (done && done.repeated > 0) note(`${done.repeated} tasks came in more than one file; the first of each counts`)
-  const verb = done === null ? 'would download' : done.wasThere ? 'there already' : 'downloaded'
+  if (done && done.repeated > 0)
+    note(`${done.repeated} tasks occur in more than one file; the first copy of each is used`)
+  const verb = done === null ? 'would download' : done.wasThere ? 'already there' : 'downloaded'
   process.stdout.write(
     `${verb}: ${files.length} files, ${megabytes(bytes)}, of ${repository} at ${commit.slice(0, 12)}: ${out}\n`,
   )

@@ -8,7 +8,7 @@ export default () =>
   new Command()
     .description(
       'Lists the models and datasets of an account or organization on the Hugging Face Hub, newest first.\n' +
-        'Private ones are listed with a token that may see them: HF_TOKEN, or hf auth login.',
+        'Private ones are listed only with a token that can see them: HF_TOKEN, or hf auth login.',
     )
     .argument('<organization>', 'an account or an organization')
     .addOption(new Option('--only <type>', 'only these').choices(['models', 'datasets'] as const))
@@ -18,7 +18,7 @@ export default () =>
       const interrupt = interruptSignal()
       const found = await listHub(organization, types, interrupt.signal).finally(interrupt.stop)
       if (json) return printJson({ schema: 'hub-list/1', organization, repositories: found })
-      if (found.length === 0) return note(`${organization} has no ${only ?? 'models or datasets'} that you may see`)
+      if (found.length === 0) return note(`${organization} has no ${only ?? 'models or datasets'} that you can see`)
       printTable(
         ['type', 'name', 'visibility', 'changed', 'downloads'],
         found.map(({ type, name, isPrivate, lastModified, downloads }) => [

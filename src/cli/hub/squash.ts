@@ -9,15 +9,16 @@ import { askAtTerminal } from '../run/confirm.ts'
 export default () =>
   new Command()
     .description(
-      'Removes the history of a dataset or model on the Hugging Face Hub: all commits of a branch become one. Its files stay as they are.\n' +
-        'Older revisions cannot be read any more, and there is no way back. The token comes from HF_TOKEN or from hf auth login.',
+      'Removes the history of a dataset or model on the Hugging Face Hub: all commits of a branch become one. Its files stay ' +
+        'as they are.\n' +
+        'Older revisions can no longer be read, and this cannot be undone. The token comes from HF_TOKEN or hf auth login.',
     )
     .argument('<dataset>', 'org/name')
-    .option('--model', 'it is a model, not a dataset')
-    .option('--revision <branch>', 'branch whose history goes', 'main')
-    .option('-m, --message <text>', 'message of the commit that stays')
-    .option('-y, --yes', 'do not ask')
-    .option('--dry-run', 'say how many commits would go, and change nothing')
+    .option('--model', 'treat the repository as a model, not a dataset')
+    .option('--revision <branch>', 'branch whose history to remove', 'main')
+    .option('-m, --message <text>', 'message of the remaining commit')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('--dry-run', 'print how many commits would be removed, and change nothing')
     .option('--json', 'print the result as JSON')
     .action(async (repository, { model, revision: branch, message, yes = false, dryRun = false, json }) => {
       const interrupt = interruptSignal()
@@ -45,9 +46,9 @@ interface Asked {
 
 async function confirm({ repository, branch, commits, yes }: Asked): Promise<void> {
   if (yes) return
-  note(`${repository} (${branch}): ${commits} commits become one; older revisions are gone for good`)
+  note(`${repository} (${branch}): ${commits} commits become one; older revisions are lost for good`)
   const answer = await askAtTerminal('remove its history? [y/N] ')
   if (answer === null)
-    throw new UserError('expected a yes to remove history, but there is no terminal to ask at', 'add --yes')
-  if (!answer) throw new UserError('expected a yes to remove history, got none', 'nothing was changed')
+    throw new UserError('expected confirmation to remove history, but there is no terminal to ask on', 'add --yes')
+  if (!answer) throw new UserError('expected confirmation to remove history, got none', 'nothing was changed')
 }

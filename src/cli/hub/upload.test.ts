@@ -124,7 +124,7 @@ test('what is no file of jobs, or would overwrite one, is refused and leaves not
     ],
     file,
   )
-  await expect(run(unpack, 'jobs', file, '--jobs-dir', out)).rejects.toThrow('both called "a"')
+  await expect(run(unpack, 'jobs', file, '--jobs-dir', out)).rejects.toThrow('the same name "a"')
   expect(await readdir(out)).toEqual([])
   await run(upload, 'hub', jobDir, `file:${join(dir, 'set')}`)
   await expect(run(unpack, 'jobs', join(dir, 'set', 'logs.parquet'), '--jobs-dir', join(dir, 'jobs'))).rejects.toThrow(

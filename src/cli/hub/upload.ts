@@ -15,25 +15,26 @@ import { makeTicker } from '../ticker.ts'
 export default () =>
   new Command()
     .description(
-      'Uploads a folder to a dataset of the Hugging Face Hub: a folder of tasks, a job or a folder of jobs is packed into one parquet file,\n' +
-        'a row for each task or trial; anything else goes as it is.\n' +
-        'Files that are there already are not sent again, so the same command resumes after an interruption. The token comes from HF_TOKEN or from hf auth login.',
+      'Uploads a folder to a dataset on the Hugging Face Hub. A folder of tasks, a job or a folder of jobs is packed into one ' +
+        'parquet file, with a row for each task or trial; any other folder is uploaded as it is.\n' +
+        'Files that the dataset already has are not sent again, so the same command resumes after an interruption. The token ' +
+        'comes from HF_TOKEN or hf auth login.',
     )
     .argument('<dir>', 'a folder of tasks, a dataset that traces export wrote, a job, or any other folder')
     .argument('<dataset>', 'org/name, or file:PATH for a folder laid out the same way')
-    .option('--model', 'it is a model, not a dataset')
+    .option('--model', 'treat the repository as a model, not a dataset')
     .addOption(new Option('--private', 'make a new dataset private (default)').conflicts('public'))
     .option('--public', 'make a new dataset public')
-    .option('--replace', 'remove everything else in the dataset; without it data files are added beside those there')
+    .option('--replace', 'remove everything else in the dataset; without it data files are added to the existing ones')
     .option(
       '--unpacked',
-      'tasks and jobs as folders instead of a parquet file; the Hub forgets which files are executable',
+      'upload tasks and jobs as folders instead of a parquet file; the Hub does not keep which files are executable',
     )
-    .option('-m, --message <text>', 'message of the commit')
+    .option('-m, --message <text>', 'commit message')
     .option('--revision <branch>', 'branch to write to', 'main')
-    .option('--register', 'also put it into the registry: a dataset, the jobs, or a model by its run_summary.json')
+    .option('--register', 'also register it: a dataset, jobs, or a model by its run_summary.json')
     .addOption(
-      new Option('--dataset-type <type>', 'with --register: what traces are for')
+      new Option('--dataset-type <type>', 'with --register: what the traces are for')
         .choices(['SFT', 'RL'] as const)
         .default('SFT' as const),
     )
@@ -101,8 +102,8 @@ async function enter({ dir, type, isModel, isPublic, sent, done }: Sent, place: 
     for (const { kind, name } of ingested) note(`registered ${kind} ${oneLine(name)}`)
   } catch (error) {
     process.exitCode = 3
-    note(`warning: it is uploaded, but not in the registry: ${messageOf(error)}`)
-    note(`hint: ${programName()} registry ingest ${dir} enters it later`)
+    note(`warning: it was uploaded, but not registered: ${messageOf(error)}`)
+    note(`hint: ${programName()} registry ingest ${dir} registers it`)
   }
 }
 
@@ -111,8 +112,8 @@ function report(done: Uploaded, { json, dryRun }: { json?: true | undefined; dry
     printJson({ schema: 'hub-upload/1', dryRun: dryRun ?? false, ...done })
     return
   }
-  for (const path of done.leftOut) note(`left out, hidden, a link or not finished: ${oneLine(path)}`)
-  if (!done.compared) note('the Hub could not be reached: every file counts as new')
+  for (const path of done.leftOut) note(`skipped (hidden, a link or unfinished): ${oneLine(path)}`)
+  if (!done.compared) note('the Hub could not be reached: assuming that every file is new')
   if (dryRun) {
     for (const path of done.added) process.stdout.write(`would add ${oneLine(path)}\n`)
     for (const path of done.removed) process.stdout.write(`would remove ${oneLine(path)}\n`)
@@ -121,6 +122,6 @@ function report(done: Uploaded, { json, dryRun }: { json?: true | undefined; dry
   const gone = removed.length > 0 ? `, ${removed.length} removed` : ''
   const verb = dryRun ? 'would upload' : 'uploaded'
   process.stdout.write(
-    `${verb} ${added.length} files, ${megabytes(bytes)}, ${rows} rows (${same} were there${gone}): ${url ?? repository}\n`,
+    `${verb} ${added.length} files, ${megabytes(bytes)}, ${rows} rows (${same} already there${gone}): ${url ?? repository}\n`,
   )
 }

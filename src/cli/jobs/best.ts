@@ -10,14 +10,15 @@ import { recursiveOption } from '../traces/options.ts'
 export default () =>
   new Command()
     .description(
-      'Copies the best trial of each task into a new directory: the highest reward, then no exception, then the fewest output tokens, turns and seconds.\n' +
-        'traces export, traces stats and jobs report read that directory.',
+      'Copies the best trial of each task into a new directory: the highest reward, then no exception, then the fewest output ' +
+        'tokens, turns and seconds.\n' +
+        'traces export, traces stats and jobs report can read that directory.',
     )
-    .argument('<path...>', 'jobs, trials, or directories of them; ours and Harbor’s, packed or not')
-    .requiredOption('--out <dir>', 'the directory to make')
-    .option('--solved', 'only tasks that were solved at least once')
+    .argument('<path...>', 'jobs, trials, or directories of them, from ot-agent or Harbor, packed or not')
+    .requiredOption('--out <dir>', 'the directory to create')
+    .option('--solved', 'only tasks solved at least once')
     .addOption(recursiveOption())
-    .option('-o, --jobs-dir <dir>', 'where bare names of jobs are looked up', 'jobs')
+    .option('-o, --jobs-dir <dir>', 'where to look up job names without a path', 'jobs')
     .option('--json', 'print what was copied as JSON')
     .action(async (given, { jobsDir, out, solved, recursive, json }) => {
       const interrupt = interruptSignal()

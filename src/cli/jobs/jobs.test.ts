@@ -128,7 +128,7 @@ describe('jobs list', () => {
   test('says when there is none, and where it looked in vain', async () => {
     expect(await run(list)).toBe(`no jobs in ${jobsDir}\n`)
     await expect(runCommand(list, [], ['-o', join(jobsDir, 'missing')])).rejects.toThrow(
-      'expected a directory of jobs, got nothing there',
+      'expected a directory of jobs, found nothing there',
     )
   })
 
@@ -199,7 +199,7 @@ describe('jobs show', () => {
     expect(text).toMatch(/^oracle__tasks +4 +2 +1 \(sandbox 1\) +1 +0\.750 +0\.375 +mean 0\.375 +-$/m)
     expect(text).toMatch(/^b__1 +scored \(time limit\) +0\.5 +- +1m05s +0 +fresh$/m)
     expect(text).toMatch(/^c__1 +failed +- +sandbox: SandboxError +1m05s +2 +-$/m)
-    expect(text).toContain('note: the tests wrote both reward.txt and reward.json; reward.txt counted (1 of 4 trials)')
+    expect(text).toContain('note: the tests wrote both reward.txt and reward.json; reward.txt was used (1 of 4 trials)')
     expect(text).not.toContain('\u001b')
   })
 
@@ -270,7 +270,7 @@ describe('jobs show', () => {
     await makeJob('done', records, 4)
     await expect(run(show, 'gone')).rejects.toThrow(`found neither gone nor ${join(jobsDir, 'gone')}`)
     await expect(run(show, 'done', '--trial', 'x')).rejects.toThrow('has no finished trial "x"')
-    await expect(run(show, 'done', '--trial', '')).rejects.toThrow('has 4 trials that begin with ""')
+    await expect(run(show, 'done', '--trial', '')).rejects.toThrow('has 4 trials that start with ""')
   })
 })
 
@@ -309,6 +309,6 @@ test('list takes a directory as its argument, which must exist', async () => {
   await runCommand(list, ['ot-agent', 'jobs'], [jobsDir])
   expect(printed()).toMatch(/^nightly /m)
   await expect(runCommand(list, ['ot-agent', 'jobs'], [join(jobsDir, 'x')])).rejects.toThrow(
-    'expected a directory of jobs, got nothing there',
+    'expected a directory of jobs, found nothing there',
   )
 })

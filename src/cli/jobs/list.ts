@@ -7,14 +7,14 @@ import { note, printJson, printTable } from '../output.ts'
 /** `ot-agent jobs list`: the jobs of a directory, ours and Harbor's. */
 export default () =>
   new Command()
-    .description('Lists the jobs of a directory: where each stands, its mean reward and what failed.')
-    .argument('[dir]', 'the directory (default: that of --jobs-dir)')
-    .option('-o, --jobs-dir <dir>', 'where jobs are kept', 'jobs')
+    .description('Lists the jobs of a directory: the state of each, its mean reward and what failed.')
+    .argument('[dir]', 'the directory (default: --jobs-dir)')
+    .option('-o, --jobs-dir <dir>', 'directory of jobs', 'jobs')
     .option('--json', 'print the list as JSON')
     .action(async (dir, { jobsDir: usual, json }) => {
       const jobsDir = dir ?? usual
       const { jobs: rows, broken } = await listJobs(jobsDir)
-      for (const { name, why } of broken) note(`${oneLine(name)} is left out: ${oneLine(why)}`)
+      for (const { name, why } of broken) note(`${oneLine(name)} was skipped: ${oneLine(why)}`)
       if (json) return printJson({ jobs: rows, broken })
       if (rows.length === 0) process.stdout.write(`no jobs in ${jobsDir}\n`)
       else printTable(['job', 'state', 'trials', 'mean reward', 'failed', 'started'], rows.map(cells))

@@ -35,11 +35,11 @@ async function run(make: MakeCommand, ...argv: string[]): Promise<string> {
 
 test('packs a job and unpacks it again, by directory or by name', async () => {
   const before = await readTree(jobDir)
-  expect(await run(pack, jobDir)).toMatch(/one is packed: 2 trials, 0\.00 MB\n$/)
+  expect(await run(pack, jobDir)).toMatch(/packed one: 2 trials, 0\.00 MB\n$/)
   expect((await readdir(jobDir)).sort()).toEqual(['config.json', 'job.json', 'lock.json', 'packed'])
-  expect(await run(pack, 'one', '--jobs-dir', jobsDir)).toContain('is packed: 2 trials')
-  expect(await run(unpack, 'one', '--jobs-dir', jobsDir)).toMatch(/one has trial directories again: 2 trials\n$/)
-  expect(await run(unpack, jobDir)).toMatch(/one has trial directories already\n$/)
+  expect(await run(pack, 'one', '--jobs-dir', jobsDir)).toContain('2 trials')
+  expect(await run(unpack, 'one', '--jobs-dir', jobsDir)).toMatch(/unpacked one: 2 trials\n$/)
+  expect(await run(unpack, jobDir)).toMatch(/one already has trial directories\n$/)
   expect(await readTree(jobDir)).toEqual(before)
 })
 

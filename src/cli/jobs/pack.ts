@@ -10,11 +10,12 @@ import { makeTicker } from '../ticker.ts'
 export default () =>
   new Command()
     .description(
-      'Turns the trial directories of a job into a few packed files. Nothing is lost: jobs unpack turns them back.\n' +
-        'Directories go only when all are packed. If it is interrupted, the job is unchanged, and the same command resumes.',
+      'Turns the trial directories of a job into a few packed files. Nothing is lost: jobs unpack restores them.\n' +
+        'Directories are removed only after all of them are packed. If it is interrupted, the job is unchanged, and the same ' +
+        'command resumes.',
     )
-    .argument('<job>', "the job's directory, or its name among the jobs of --jobs-dir")
-    .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')
+    .argument('<job>', 'a job directory, or the name of a job in --jobs-dir')
+    .option('-o, --jobs-dir <dir>', 'where to look up a name without a path', 'jobs')
     .option('--json', 'print the result as JSON')
     .action(async (given, { jobsDir, json }) => {
       const tick = makeTicker()
@@ -22,10 +23,9 @@ export default () =>
       try {
         const onProgress = (done: number) => tick(`packed ${done} trials`)
         const packed = await packTrials(given, jobsDir, { signal: interrupt.signal, onProgress })
-        for (const { trial, reason } of packed.leftAlone) note(`left alone ${oneLine(trial)}: ${reason}`)
+        for (const { trial, reason } of packed.leftAlone) note(`not packed: ${oneLine(trial)}: ${reason}`)
         if (json) printJson(packed)
-        else
-          process.stdout.write(`${packed.job} is packed: ${packed.trials} trials, ${megabytes(packed.packedBytes)}\n`)
+        else process.stdout.write(`packed ${packed.job}: ${packed.trials} trials, ${megabytes(packed.packedBytes)}\n`)
       } finally {
         interrupt.stop()
       }

@@ -19,7 +19,7 @@ export function jobsPage(report: JobsReport): Page {
     paragraphs: [
       `${trials} trials of ${jobs.length} ${jobs.length === 1 ? 'job' : 'jobs'}, ${solved} solved.`,
       ...(turns !== null && turns.withoutTrajectory > 0
-        ? [`${turns.withoutTrajectory} trials have no trajectory that can be read.`]
+        ? [`${turns.withoutTrajectory} trials have no readable trajectory.`]
         : []),
       ...(judged === null ? [] : [judgedText(judged)]),
     ],
@@ -34,8 +34,8 @@ export function jobsPage(report: JobsReport): Page {
 }
 
 const names = {
-  environmentSetup: 'environment set-up',
-  agentSetup: 'agent set-up',
+  environmentSetup: 'environment setup',
+  agentSetup: 'agent setup',
   agentExecution: 'agent execution',
   verifier: 'verification',
   other: 'other',
@@ -161,7 +161,7 @@ function failureTables({ unsolved, modes, judged }: FailuresReport): PageTable[]
 
 function judgedText({ model, asked, unanswered, droppedLabels, costUsd }: JudgedFailures): string {
   const cost = costUsd === null ? 'cost unknown' : `$${costUsd.toFixed(2)}`
-  return `${model} was asked about ${asked} unsolved trials (${cost}); ${unanswered} got no usable reply, and ${droppedLabels} labels were dropped because their quote does not occur in the trial.`
+  return `${model} was asked about ${asked} unsolved trials (${cost}); ${unanswered} replies were not usable, and ${droppedLabels} labels were dropped because the trial does not contain their quote.`
 }
 
 function plotsOf({ runtime, commands, failures }: JobsReport): string[] {

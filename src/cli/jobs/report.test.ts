@@ -138,8 +138,8 @@ test('only some sections, a page, and the labels of each unsolved trial', async 
   ])
   expect(readFileSync(files[1], 'utf8')).toContain('<svg')
   const refused = run(report, dir, '--only', 'runtime', '--labels', files[0])
-  await expect(refused).rejects.toThrow('--labels is about failures')
-  await expect(run(report, join(dir, 'none'))).rejects.toThrow('got nothing there')
+  await expect(refused).rejects.toThrow('--labels needs the section failures')
+  await expect(run(report, join(dir, 'none'))).rejects.toThrow('found nothing there')
 })
 
 test('a job of Harbor and a folder of jobs are read, and a broken trajectory costs only itself', async () => {
@@ -172,13 +172,11 @@ test('the best trial of each task is copied, and the copy can be read', async ()
   expect(readdirSync(join(dir, 'solved')).sort()).toEqual(['a__1', 'b__9', 'best-trials.json'])
   const read: JobsReport = JSON.parse(await run(report, join(dir, 'solved'), '--json'))
   expect(read).toMatchObject({ trials: 2, solved: 2 })
-  await expect(run(best, join(dir, 'jobs'), '--out', join(dir, 'all'))).rejects.toThrow(
-    'expected no such directory yet',
-  )
+  await expect(run(best, join(dir, 'jobs'), '--out', join(dir, 'all'))).rejects.toThrow('expected a new directory')
   const { record, files } = trial('a__1', [])
   const renamed = { ...record, task: { ...record.task, name: 'z', checksum: 'z' } }
   await storeJob(join(dir, 'jobs/three'), [{ record: renamed, files }])
   const doubled = run(best, join(dir, 'jobs'), '--out', join(dir, 'none'))
-  await expect(doubled).rejects.toThrow('expected trials with names of their own, found a__1')
+  await expect(doubled).rejects.toThrow('expected trials with different names, found a__1')
   expect(existsSync(join(dir, 'none'))).toBe(false)
 })

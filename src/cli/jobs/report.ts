@@ -18,31 +18,32 @@ import { jobsPage } from './report-page.ts'
 export default () =>
   new Command()
     .description(
-      'Reports where the time of jobs went (phases, slowest trials, exceptions), how many turns and tokens trials took, which programs agents ran,\n' +
-        'and why trials were not solved, by rules and on request by a model that must quote its evidence.',
+      'Reports where the time of jobs went (phases, slowest trials, exceptions), how many turns and tokens trials took, which ' +
+        'programs agents ran, and why trials were not solved: by rules and, on request, by a model that must quote its ' +
+        'evidence.',
     )
-    .argument('<path...>', 'jobs, trials, or directories of them; ours and Harbor’s, packed or not')
+    .argument('<path...>', 'jobs, trials, or directories of them, from ot-agent or Harbor, packed or not')
     .addOption(
       new Option('--only <section...>', 'sections to report; runtime alone reads no trajectories').choices(
         reportSections,
       ),
     )
     .addOption(recursiveOption())
-    .option('-o, --jobs-dir <dir>', 'where bare names of jobs are looked up', 'jobs')
-    .option('--slowest <n>', 'how many of the slowest trials are listed', wholeNumber(0), 10)
-    .option('--labels <file>', 'also write why each unsolved trial failed, one JSON line a trial')
+    .option('-o, --jobs-dir <dir>', 'where to look up job names without a path', 'jobs')
+    .option('--slowest <n>', 'how many of the slowest trials to list', wholeNumber(0), 10)
+    .option('--labels <file>', 'also write why each unsolved trial failed, one line of JSON per trial')
     .option('--html <file>', 'also write a page with tables and plots')
-    .option('--judge-model <name>', 'model that says why trials failed')
-    .option('--judge-api-base <url>', 'where that model is served')
-    .option('--judge-api-key-env <name>', 'variable that holds its key')
+    .option('--judge-model <name>', 'model to ask why trials failed')
+    .option('--judge-api-base <url>', 'address of its server')
+    .option('--judge-api-key-env <name>', 'environment variable with its API key')
     .option('--judge-engine-kwarg <key=value...>', 'option of its engine')
-    .option('--judge-trials <n>', 'how many unsolved trials it is asked about', wholeNumber(1), 20)
+    .option('--judge-trials <n>', 'how many unsolved trials to ask it about', wholeNumber(1), 20)
     .option('--json', 'print the report as JSON')
     .action(async (given, { jobsDir, only, recursive, slowest, labels, html, judgeTrials, json, ...options }) => {
       const settings = judgeSettingsOf(options)
       if ((settings || labels !== undefined) && only && !only.includes('failures'))
         throw new UserError(
-          `${settings ? '--judge-model' : '--labels'} is about failures, and --only leaves them out`,
+          `${settings ? '--judge-model' : '--labels'} needs the section failures, which --only excludes`,
           'add failures to --only',
         )
       for (const file of [labels, html]) if (file !== undefined) await checkOutputFile(file)

@@ -15,16 +15,17 @@ export default () =>
     withJudge(
       new Command()
         .description(
-          'Runs the tests of finished trials again, on the artefacts they kept, and writes the new scores; the old records are kept aside.\n' +
-            'Works for tasks whose verifier is separate; trials that cannot be scored again are listed with the reason.',
+          'Runs the tests of finished trials again, on the artifacts they kept, and writes the new scores. The old records are ' +
+            'kept next to the new ones.\n' +
+            'Works for tasks with a separate verifier; trials that cannot be rescored are listed with the reason.',
         )
-        .argument('<job>', "the job's directory, or its name among the jobs of --jobs-dir")
-        .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')
+        .argument('<job>', 'a job directory, or the name of a job in --jobs-dir')
+        .option('-o, --jobs-dir <dir>', 'where to look up a name without a path', 'jobs')
         .option(
           '--artifacts-suffice',
-          "also trials whose tests share the agent's sandbox: you know that they look only at declared artefacts",
+          "also rescore trials whose tests share the agent's sandbox; use it if those tests read only declared artifacts",
         )
-        .option('-n, --n-concurrent <n>', 'trials at once', wholeNumber(1), 4)
+        .option('-n, --n-concurrent <n>', 'trials to run at the same time', wholeNumber(1), 4)
         .option('--json', 'print the result as JSON'),
     ),
   ).action(async (given, { jobsDir, artifactsSuffice = false, nConcurrent, json = false, ...options }) => {
@@ -39,13 +40,11 @@ export default () =>
         ['trial', 'before', 'after'],
         [...rows].sort().map(([name, row]) => [name, ...cellsOf(row)]),
       )
-    note(
-      `${[...rows.values()].filter(({ kind }) => kind === 'rescored').length} of ${rows.size} trials were scored again`,
-    )
+    note(`${[...rows.values()].filter(({ kind }) => kind === 'rescored').length} of ${rows.size} trials were rescored`)
     if ([...rows.values()].some(({ kind }) => kind === 'failed')) process.exitCode = 3
   })
 
 function cellsOf(row: Rescored): string[] {
   if (row.kind === 'rescored') return [JSON.stringify(row.before), JSON.stringify(row.after)]
-  return ['', `${row.kind === 'failed' ? 'failed' : 'not rescorable'}: ${row.reason}`]
+  return ['', `${row.kind === 'failed' ? 'failed' : 'cannot be rescored'}: ${row.reason}`]
 }

@@ -14,13 +14,13 @@ export default () =>
     withJudge(
       new Command()
         .description(
-          'Finishes a job that was interrupted: trials without a record and cancelled ones are run, the rest stays.',
+          'Finishes an interrupted job: runs trials that have no record or were cancelled, and keeps the others.',
         )
-        .argument('<job>', "the job's directory, or its name among the jobs of --jobs-dir")
-        .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')
+        .argument('<job>', 'a job directory, or the name of a job in --jobs-dir')
+        .option('-o, --jobs-dir <dir>', 'where to look up a name without a path', 'jobs')
         .option(...restartInterrupted)
-        .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
-        .option('-q, --quiet', 'print no progress')
+        .option('-n, --n-concurrent <n>', 'trials to run at the same time (default: as before)', wholeNumber(1))
+        .option('-q, --quiet', 'do not print progress')
         .option('--json', 'print the result as JSON'),
     ),
   ).action(async (given, { jobsDir, nConcurrent, quiet = false, json = false, ...options }) => {

@@ -20,17 +20,18 @@ export default () =>
     withJudge(
       new Command()
         .description(
-          'Runs failed trials of a job again, and whatever it still lacks. What they left is kept aside in their directories.',
+          'Runs the failed trials of a job again, and any that have not run yet. What the failed attempts left is kept in the ' +
+            'trial directories.',
         )
-        .argument('<job>', "the job's directory, or its name among the jobs of --jobs-dir")
-        .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')
+        .argument('<job>', 'a job directory, or the name of a job in --jobs-dir')
+        .option('-o, --jobs-dir <dir>', 'where to look up a name without a path', 'jobs')
         .requiredOption(
           '--only <which>',
           'infra (sandbox, model or store failed), failed (anything failed), cancelled, or the code of a failure, for example VerifierTimeoutError',
         )
         .option(...restartInterrupted)
-        .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
-        .option('-q, --quiet', 'print no progress')
+        .option('-n, --n-concurrent <n>', 'trials to run at the same time (default: as before)', wholeNumber(1))
+        .option('-q, --quiet', 'do not print progress')
         .option('--json', 'print the result as JSON'),
     ),
   ).action(async (given, { jobsDir, only, nConcurrent, quiet = false, json = false, ...options }) => {
@@ -53,7 +54,7 @@ function checkOnly(only: string): void {
   if (['infra', 'failed', 'cancelled'].includes(only) || /^[A-Z]\w+$/.test(only)) return
   throw new UserError(
     `--only: expected infra, failed, cancelled or the code of a failure, got ${JSON.stringify(only)}`,
-    'jobs show tells the code of each failure, for example VerifierTimeoutError',
+    'jobs show prints the code of each failure, for example VerifierTimeoutError',
   )
 }
 

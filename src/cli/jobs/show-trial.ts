@@ -169,7 +169,7 @@ function describeResumed(resumed: Resumed): string {
   if (resumed.kind === 'not-replayed') return `started over: ${resumed.reason}`
   if (resumed.kind === 'replayed') {
     const { turns, inputTokens, outputTokens } = resumed
-    return `replayed ${turns} replies of an interrupted attempt, ${inputTokens} tokens in and ${outputTokens} out not paid for again`
+    return `replayed ${turns} replies of an interrupted attempt, ${inputTokens} tokens in and ${outputTokens} out that were not paid for twice`
   }
   const { step, turn, message, what, expected, got } = resumed
   const where = [step === null ? '' : `step ${step}, `, `turn ${turn}`, message === null ? '' : `, message ${message}`]

@@ -8,15 +8,15 @@ import { printReport } from './show-job.ts'
 export default () =>
   new Command()
     .description(
-      'Shows a job: what each group scored, over the trials that scored and over all, and how every trial ended.',
+      'Shows a job: the score of each group, over scored trials and over all trials, and how every trial ended.',
     )
-    .argument('<job>', "the job's directory, or its name among the jobs of --jobs-dir")
-    .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')
+    .argument('<job>', 'a job directory, or the name of a job in --jobs-dir')
+    .option('-o, --jobs-dir <dir>', 'where to look up a name without a path', 'jobs')
     .option(
       '--trial <name>',
-      'show only this trial (the beginning of its name is enough): why it ended, its turns, what the tests printed, and what to run next',
+      'show only this trial (the start of its name is enough): why it ended, its turns, what the tests printed, and what to run next',
     )
-    .option('--json', 'print the same as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (given, { jobsDir, trial, json }) => {
       const job = await findJob(given, jobsDir)
       if (trial !== undefined) {

@@ -10,11 +10,16 @@ export default () =>
   new Command()
     .description(
       'Turns a packed job back into trial directories, which Harbor’s own tools can open.\n' +
-        'The packed files go only when all directories are in place. If it is interrupted, the job is unchanged, and the same command resumes.\n' +
-        'Jobs that hub upload packed into a parquet file are put into --jobs-dir.',
+        'The packed files are removed only once all directories are in place. If it is interrupted, the job is unchanged, and ' +
+        'the same command resumes.\n' +
+        'Jobs that hub upload packed into a parquet file are written to --jobs-dir.',
     )
-    .argument('<job>', "the job's directory, its name among the jobs of --jobs-dir, or a parquet file of jobs")
-    .option('-o, --jobs-dir <dir>', 'where a bare name is looked up, and where jobs of a parquet file are put', 'jobs')
+    .argument('<job>', 'a job directory, the name of a job in --jobs-dir, or a parquet file of jobs')
+    .option(
+      '-o, --jobs-dir <dir>',
+      'where to look up a name without a path, and where to write the jobs of a parquet file',
+      'jobs',
+    )
     .option('--json', 'print the result as JSON')
     .action(async (given, { jobsDir, json }) => {
       const tick = makeTicker()
@@ -30,10 +35,10 @@ export default () =>
         const { before, unpacked } = await unpackTrials(given, jobsDir, { signal: interrupt.signal, onProgress })
         const { job } = unpacked
         if (unpacked.droppedLinks > 0)
-          note(`${unpacked.droppedLinks} links that lead out of their trial were not made again`)
+          note(`${unpacked.droppedLinks} links that point outside their trial were not restored`)
         if (json) printJson(unpacked)
-        else if (before === 'harbor') process.stdout.write(`${job} has trial directories already\n`)
-        else process.stdout.write(`${job} has trial directories again: ${unpacked.trials} trials\n`)
+        else if (before === 'harbor') process.stdout.write(`${job} already has trial directories\n`)
+        else process.stdout.write(`unpacked ${job}: ${unpacked.trials} trials\n`)
       } finally {
         interrupt.stop()
       }

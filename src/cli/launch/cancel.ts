@@ -6,12 +6,14 @@ import { launchCommand } from './launch-command.ts'
 export default () =>
   launchCommand()
     .description(
-      'Cancels the waiting and running jobs of a launch. Finished jobs are kept; launch resume continues from there.',
+      'Cancels the waiting and running jobs of a launch. Finished jobs are kept, and launch resume continues from there.',
     )
-    .option('--job <name>', 'only this job, with those that need it and the servers that only it needs')
+    .option('--job <name>', 'only this job, the jobs that depend on it, and servers that no other job needs')
     .option('--json', 'print the result as JSON')
     .action(async (launch, { experimentsDir, job, json }) => {
       const { id, cancelled } = await cancelLaunch({ launch, experimentsDir, job })
       if (json) return printJson({ schema: 'launch-cancel/1', id, cancelled })
-      note(cancelled.length === 0 ? 'nothing of it waits or runs' : `told ${cancelled.length} to stop`)
+      note(
+        cancelled.length === 0 ? 'no job of this launch is waiting or running' : `cancelled ${cancelled.length} jobs`,
+      )
     })

@@ -5,8 +5,8 @@ import { note, printJson, printTable } from '../output.ts'
 /** `ot-agent launch list`: the launches of an experiments directory. */
 export default () =>
   new Command()
-    .description('Lists the launches that were written down in a directory, oldest first.')
-    .option('--experiments-dir <dir>', 'where launches are written down', 'experiments')
+    .description('Lists the launches recorded in a directory, oldest first.')
+    .option('--experiments-dir <dir>', 'directory that launches are recorded in', 'experiments')
     .option('--json', 'print the result as JSON')
     .action(async ({ experimentsDir, json }) => {
       const { launches, broken } = await listLaunches({ experimentsDir })

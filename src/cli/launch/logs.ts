@@ -5,10 +5,10 @@ import { launchCommand } from './launch-command.ts'
 /** `ot-agent launch logs`: the end of what each job printed. */
 export default () =>
   launchCommand()
-    .description('Prints the end of what the jobs of a launch printed.')
+    .description('Prints the end of the logs of the jobs of a launch.')
     .option('--job <name>', 'only this job, for example traces')
     .option('--task <n>', 'only this task of an array', wholeNumber(0))
-    .option('--bytes <n>', 'print at most this many bytes of each', wholeNumber(1), 20_000)
+    .option('--bytes <n>', 'maximum number of bytes to print for each job', wholeNumber(1), 20_000)
     .action(async (launch, options) => {
       for await (const { path, text } of launchLogs({ launch, ...options }))
         process.stdout.write(`==> ${path} <==\n${text}\n`)

@@ -53,13 +53,13 @@ function detailsOf({ resources, place, array, after, restarts }: LaunchJob): str
   if (place === 'login') return ' (on this machine, before anything is submitted)'
   const { nodes, gpusPerNode, timeLimit } = resources
   const parts = [
-    ...(place === 'internet' ? ['where there is internet'] : []),
+    ...(place === 'internet' ? ['on nodes with internet access'] : []),
     `${nodes} node${nodes === 1 ? '' : 's'}`,
     ...(gpusPerNode > 0 ? [`${gpusPerNode} GPU${gpusPerNode === 1 ? '' : 's'} each`] : []),
     timeLimit,
     ...(array ? [`${array.size} tasks, ${array.throttle} at a time`] : []),
     ...(restarts > 0 ? [`up to ${restarts} restarts`] : []),
-    ...after.map(({ job, when }) => (when === 'ok' ? `after ${job} ended well` : `when ${job} runs`)),
+    ...after.map(({ job, when }) => (when === 'ok' ? `after ${job} succeeds` : `when ${job} runs`)),
   ]
   return ` (${parts.join(', ')})`
 }

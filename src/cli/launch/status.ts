@@ -6,9 +6,9 @@ import { launchCommand } from './launch-command.ts'
 export default () =>
   launchCommand()
     .description(
-      'Tells how the jobs of a launch stand, from one question to the scheduler and from what the jobs wrote down themselves.',
+      'Shows the state of the jobs of a launch, from one query to the scheduler and from what the jobs recorded themselves.',
     )
-    .option('--units', 'a line for every task of an array')
+    .option('--units', 'print a line for every task of an array')
     .option('--json', 'print the result as JSON')
     .action(async (launch, { experimentsDir, units: each, json }) => {
       const status = await launchStatus({ launch, experimentsDir })

@@ -7,13 +7,14 @@ import { printJson } from '../output.ts'
 export default () =>
   new Command()
     .description(
-      'Writes run_summary.json beside what a trainer left: when it ran, how it ended, and what its own files say. Training jobs call this at their end; a restarted one adds to it.',
+      'Writes run_summary.json next to the output of a trainer: when it ran, how it ended, and what its own files say. ' +
+        'Training jobs call this when they end; a restarted job adds to the file.',
     )
-    .requiredOption('--facts <file>', 'what the launcher wrote down about the run')
-    .requiredOption('--output-dir <dir>', 'where the trainer wrote')
-    .requiredOption('--started <time>', 'when it was started')
-    .option('--exit-code <n>', 'how it ended', wholeNumber(0), 0)
-    .option('--reason <text>', 'why it was told to stop')
+    .requiredOption('--facts <file>', 'what the launcher recorded about the run')
+    .requiredOption('--output-dir <dir>', 'output directory of the trainer')
+    .requiredOption('--started <time>', 'when the run started')
+    .option('--exit-code <n>', 'exit code of the trainer', wholeNumber(0), 0)
+    .option('--reason <text>', 'why the run was asked to stop')
     .option('--json', 'print the result as JSON')
     .action(async ({ facts: factsFile, outputDir, started: startedAt, exitCode, reason, json }) => {
       const { path, runs } = await writeRunSummary({ factsFile, outputDir, startedAt, exitCode, reason })

@@ -9,9 +9,10 @@ import { printJobs, shownCounts } from './status.ts'
 export default () =>
   launchCommand()
     .description(
-      'Follows a launch and ends with it: exit code 0 when everything is done, 3 when something is not. Stopping it stops no job.',
+      'Follows a launch until it ends: exits with 0 when everything is done, and with 3 when something is not. Stopping this ' +
+        'command does not stop any job.',
     )
-    .option('--every <sec>', 'seconds between two looks', wholeNumber(1), 15)
+    .option('--every <sec>', 'seconds between checks', wholeNumber(1), 15)
     .option('--json', 'print the result as JSON')
     .action(async (launch, { experimentsDir, every, json }) => {
       const interrupt = interruptSignal()

@@ -69,7 +69,7 @@ function watching(tally: Tally, tell: (line: string) => void, stop: () => void):
     started: (trial) => tally.started(trial.name),
     retrying: (record, waitSec) => {
       tally.retried(record.name)
-      tell(`${record.name}: ${describeEnd(record.end)}; tried again in ${waitSec} s`)
+      tell(`${record.name}: ${describeEnd(record.end)}; retrying in ${waitSec} s`)
     },
     ended: (record) => {
       tally.ended(record.name)
@@ -134,5 +134,5 @@ export function renderPassAtK(passes: Iterable<readonly [k: number, value: numbe
 /** How many rewards of a job say nothing about its tasks; null when none is of that kind. */
 export function renderNoValidReply({ noValidReply, scored }: Denominators): string | null {
   if (noValidReply === 0) return null
-  return `${noValidReply} of ${scored} scored trials never received a valid reply: their rewards say nothing about the tasks, and they give no traces`
+  return `${noValidReply} of ${scored} scored trials never received a valid reply: their rewards say nothing about the tasks, and they produce no traces`
 }

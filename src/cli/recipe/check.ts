@@ -9,10 +9,11 @@ import { recipeOptions } from './options.ts'
 export default () =>
   recipeOptions()
     .description(
-      'Checks that the stages of a recipe fit together, prints what each takes, gives and costs, and looks for everything a run needs:\n' +
-        'files, packs, pipelines, keys, model servers, sandboxes, agents. Ends with 3 and lists what is missing. Runs and writes nothing.',
+      'Checks that the stages of a recipe fit together, prints the rows into and out of each stage and what it costs, and ' +
+        'looks for everything a run needs: files, packs, pipelines, keys, model servers, sandboxes, agents.\n' +
+        'Exits with 3 and lists what is missing. Runs and writes nothing.',
     )
-    .option('--offline', 'ask nothing of the network: servers, clouds and datasets are taken to be there')
+    .option('--offline', 'do not use the network: assume that servers, clouds and datasets exist')
     .action(async (file, options) => {
       const { lock, forecast, missing, warnings } = await checkRecipe(file, options)
       if (missing.length > 0) process.exitCode = 3
@@ -20,16 +21,16 @@ export default () =>
       if (forecast) printForecast(lock, forecast)
       for (const warning of warnings) note(`warning: ${warning}`)
       if (missing.length > 0) return printMissing(missing)
-      process.stdout.write(`everything ${lock.name} needs is there\n`)
+      process.stdout.write(`${lock.name} has everything it needs\n`)
     })
 
 function printForecast(lock: CheckedRecipe['lock'], told: readonly StageForecast[]): void {
   printTable(
-    ['stage', 'use', 'takes', 'gives', 'rows in', 'rows out', 'rollouts', 'calls', 'tokens', 'USD', 'hours'],
+    ['stage', 'use', 'input', 'output', 'rows in', 'rows out', 'rollouts', 'calls', 'tokens', 'USD', 'hours'],
     lock.stages.map(({ id, use, takes, gives }, i) => [id, use, takes ?? '', gives, ...cells(told[i], takes !== null)]),
   )
   if (told.some(({ expected }) => expected.rows === null))
-    process.stdout.write('?: not known before a run; a source of yours can tell how many rows it gives with expect()\n')
+    process.stdout.write('?: not known before a run; your own source can state its number of rows with expect()\n')
   for (const line of new Set(told.flatMap(({ expected }) => expected.assumes ?? [])))
     process.stdout.write(`assumes: ${oneLine(line)}\n`)
 }

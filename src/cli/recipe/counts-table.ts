@@ -6,7 +6,7 @@ import { printTable } from '../output.ts'
 /** Prints what every stage took, gave and dropped, and why. */
 export function printCounts(stages: readonly StageCount[]): void {
   printTable(
-    ['stage', 'taken', 'given', 'dropped'],
+    ['stage', 'in', 'out', 'dropped'],
     stages.map(({ id, taken, given, drops }) => [
       id,
       taken === 0 && given > 0 ? '' : String(taken),

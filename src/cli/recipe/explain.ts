@@ -10,13 +10,14 @@ import { printCounts, printScores, printSources } from './counts-table.ts'
 export default () =>
   new Command()
     .description(
-      'Shows how many rows each stage of a finished run kept, why the others went, what is left of each source, and the scores that rows were chosen by.\n' +
+      'Shows how many rows each stage of a finished run kept, why it dropped the others, how many rows of each source are ' +
+        'left, and the scores used to choose rows.\n' +
         'With --dropped it lists the rows that one stage dropped, each with its reason.',
     )
-    .argument('<dir>', 'the directory of a run, for example runs/demo')
+    .argument('<dir>', 'directory of a run, for example runs/demo')
     .option('--dropped <stage>', 'list the rows that this stage dropped')
     .option('--reason <reason>', 'with --dropped: only rows that were dropped for this reason')
-    .option('-n, --rows <n>', 'with --dropped: at most this many rows (default: 50)', wholeNumber(1))
+    .option('-n, --rows <n>', 'with --dropped: maximum number of rows (default: 50)', wholeNumber(1))
     .option('--json', 'print the result as JSON')
     .action(async (dir, { dropped, reason, rows: limit, json }) => {
       if (dropped !== undefined) {
@@ -25,7 +26,10 @@ export default () =>
         return printDropped(found)
       }
       if (reason !== undefined || limit !== undefined)
-        throw new UserError('--reason and --rows: expected --dropped STAGE with them', 'it names the stage')
+        throw new UserError(
+          '--reason and --rows: expected --dropped STAGE with them, got none',
+          'add --dropped STAGE to choose the stage',
+        )
       const report = await explainRun(dir)
       if (json) return printJson(report)
       printCounts(report.stages)
@@ -47,8 +51,8 @@ function printDropped({ stage, reasons, total, rows }: DroppedRows): void {
     const known = Object.keys(reasons)
     note(
       known.length === 0
-        ? `${oneLine(stage)} dropped no row`
-        : `no row was dropped for that reason; ${oneLine(known.join(', '))}`,
+        ? `${oneLine(stage)} dropped no rows`
+        : `no row was dropped for that reason; the reasons are ${oneLine(known.join(', '))}`,
     )
     return
   }

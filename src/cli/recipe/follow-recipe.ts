@@ -30,7 +30,7 @@ function show(event: RecipeEvent, progress: StageProgress): void {
     progress.start({ title: stages.join(' + '), index, of, total: rows })
   }
   if (event.kind === 'step-rows') progress.advance(event.rows)
-  if (event.kind === 'recheck-start') progress.doing(`every filter once more over ${event.rows} rows`)
+  if (event.kind === 'recheck-start') progress.doing(`rechecking ${event.rows} rows with every filter`)
   if (event.kind === 'recheck-end') progress.doing('')
   if (event.kind === 'step-end') progress.end(event.rows, event.cached)
   if (event.kind === 'log') progress.tell(`  ${event.stage}: ${event.line}`)

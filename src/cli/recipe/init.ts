@@ -10,14 +10,17 @@ import { writeNew } from '../write-new.ts'
 /** `ot-agent recipe init`: a small recipe that runs offline, to change into the one you want. */
 export default () =>
   new Command()
-    .description('Writes a small recipe that runs offline: tasks, rollouts, a filter, a dataset. Change it into yours.')
+    .description(
+      'Writes a small recipe that runs offline: tasks, rollouts, a filter, a dataset. Use it as a starting point for your ' +
+        'own.',
+    )
     .argument('<name>', 'name of the recipe; the file is NAME.ts')
-    .option('-p, --path <dir>', 'folder to write it into', '.')
+    .option('-p, --path <dir>', 'folder to write it to', '.')
     .option('--json', 'print the result as JSON')
     .action(async (name, { path, json = false }) => {
       if (!/^[A-Za-z][\w-]*$/.test(name))
         throw new UserError(
-          `expected the name of a recipe of letters, digits, "_" and "-", got ${JSON.stringify(name)}`,
+          `expected a recipe name of letters, digits, "_" and "-", got ${JSON.stringify(name)}`,
           'for example: ot-agent recipe init my-recipe',
         )
       const file = join(path, `${name}.ts`)

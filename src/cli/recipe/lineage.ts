@@ -6,9 +6,11 @@ import { printJson } from '../output.ts'
 /** `ot-agent recipe lineage`: the way of one row from its source to where it ended. */
 export default () =>
   new Command()
-    .description('Walks a row of a finished run back to its source, or to the stage that dropped it and the reason.')
-    .argument('<row>', 'the id of a row, or the name of its trial')
-    .option('-o, --out <dir>', 'the directory of the run', 'runs/demo')
+    .description(
+      'Follows a row of a finished run back to its source. For a dropped row, names the stage that dropped it and the reason.',
+    )
+    .argument('<row>', 'id of a row, or name of its trial')
+    .option('-o, --out <dir>', 'directory of the run', 'runs/demo')
     .option('--json', 'print the result as JSON')
     .action(async (row, { out, json }) => {
       const found = await lineageOfRow(out, row)

@@ -5,12 +5,12 @@ import { several, wholeNumber } from '../../app/flags/values.ts'
 export function recipeOptions() {
   return new Command()
     .argument('<file>', 'a recipe, for example recipes/demo.ts')
-    .option('--set <path=value>', 'an option of a stage, STAGE.OPTION=VALUE, or seed=N; repeatable', several)
+    .option('--set <path=value>', 'set an option of a stage, STAGE.OPTION=VALUE, or seed=N; repeatable', several)
     .option(
       '--limit <n>',
-      'read at most this many rows from each source: a trial pass through all stages',
+      'read at most this many rows from each source, for a trial pass through all stages',
       wholeNumber(1),
     )
-    .option('-o, --out <dir>', 'where its rows and results are kept (default: runs/NAME)')
+    .option('-o, --out <dir>', 'where to keep its rows and results (default: runs/NAME)')
     .option('--json', 'print the result as JSON')
 }

@@ -18,29 +18,29 @@ import { whyEmpty } from './why-empty.ts'
 export default () =>
   recipeOptions()
     .description(
-      'Runs a recipe stage by stage. Finished work is kept: after a crash, run the same command again to resume. A changed stage\n' +
-        'rebuilds only itself and the stages below it.',
+      'Runs a recipe stage by stage. Finished work is kept: after a crash, run the same command again to resume.\n' +
+        'Changing a stage rebuilds only that stage and the stages below it.',
     )
-    .option('--share <i/n>', 'make every n-th shard, starting with i: to split a recipe between processes', parseShare)
-    .option('--until <stage>', 'stop when this stage is finished')
+    .option('--share <i/n>', 'run every n-th shard, starting with i: to split a recipe between processes', parseShare)
+    .option('--until <stage>', 'stop after this stage')
     .option(
       '--shard-rows <n>',
-      'rows per shard, the unit of resume; a step that has started keeps its number',
+      'rows per shard; an interrupted run resumes at a shard. A step that has started keeps its shard size',
       wholeNumber(1),
     )
-    .option('--memory-mb <mb>', 'memory for stages that need all rows at once', wholeNumber(64))
+    .option('--memory-mb <mb>', 'memory limit for stages that need all rows at once', wholeNumber(64))
     .option(
       '--shared-cache <dir>',
-      'a folder that other machines use too: take finished steps from it, and put those that are made here into it',
+      'folder shared with other machines: reuse finished steps from it, and add the steps finished here',
     )
-    .option('--no-replay', 'write datasets without replaying a few of their rows first')
+    .option('--no-replay', 'write datasets without first replaying a few of their rows')
     .option(...passEnvFlag)
     .option(...restartInterrupted)
     .option(
       '--rehearse',
-      'try every stage on two rows of each source: fixtures, a stand-in for the teacher and local sandboxes; needs no network and no key',
+      'try every stage on two rows of each source, with fixtures, a stand-in for the teacher and local sandboxes; needs no network and no key',
     )
-    .option('-q, --quiet', 'print no progress')
+    .option('-q, --quiet', 'do not print progress')
     .action(async (file, options) => {
       if (options.rehearse) {
         refuseWith(options)
@@ -67,8 +67,8 @@ function refuseWith(options: Readonly<Record<string, unknown>>): void {
   if (given === undefined) return
   const flag = `--${given.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
   throw new UserError(
-    `--rehearse: expected no ${flag} beside it`,
-    'a rehearsal runs every stage on two rows of each source',
+    `--rehearse: expected no ${flag} with it`,
+    'remove one of them: a rehearsal runs every stage on two rows of each source',
   )
 }
 
@@ -85,11 +85,11 @@ function report(dir: string, { stages, sinks, waitingAt, cached }: RecipeOutcome
   noteReplays(sinks)
   if (empty !== null) note(empty)
   if (waitingAt !== null)
-    note(`${waitingAt} waits for shards of other processes; run the recipe without --share to finish it`)
+    note(`${waitingAt} is waiting for shards of other processes; run the recipe without --share to finish it`)
 }
 
 function written({ rows, stale, counts }: RecipeOutcome['sinks'][number]): string {
-  if (rows === 0) return stale ? 'no rows, so it stays as an earlier run left it' : 'no rows'
+  if (rows === 0) return stale ? 'no rows, so the dataset of an earlier run is kept' : 'no rows'
   return Object.entries(counts)
     .map(([name, count]) => `${name} ${count}`)
     .join(', ')
@@ -104,7 +104,7 @@ function reportRehearsal(report: RehearsalReport, json: boolean): void {
     return
   }
   printTable(
-    ['stage', 'taken', 'given', 'dropped', 'tried with'],
+    ['stage', 'in', 'out', 'dropped', 'tried with'],
     stages.map(({ id, taken, given, drops, substituted }) => [
       id,
       taken === 0 && given > 0 ? '' : String(taken),
@@ -118,11 +118,12 @@ function reportRehearsal(report: RehearsalReport, json: boolean): void {
   const say = (line: string) => process.stdout.write(`${oneLine(line)}\n`)
   for (const { id, notExercised } of stages) for (const what of notExercised) say(`not exercised: ${id}: ${what}`)
   for (const { id, endedEmpty } of stages)
-    if (endedEmpty) say(`${id} dropped every row of the rehearsal; the stages below it were tried without it`)
-  for (const { dir: out } of outputs) say(`${out}: a rehearsal, nothing to train on`)
+    if (endedEmpty)
+      say(`${id} dropped every row of the rehearsal; the stages below it were tried on rows that bypassed it`)
+  for (const { dir: out } of outputs) say(`${out}: a rehearsal; do not train on it`)
   note(
     brokenAt === null
       ? `every stage of ${recipe} ran; details in ${dir}`
-      : `${recipe} broke at ${brokenAt}: it gave no rows`,
+      : `${recipe} broke at ${brokenAt}, which produced no rows`,
   )
 }

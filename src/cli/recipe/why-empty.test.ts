@@ -27,7 +27,7 @@ test('of several branches, the stage that dropped the last rows is named and not
 
 test('a source without rows is named', () => {
   expect(whyEmpty('runs/x', { stages: [stage('days', 0, 0)], sinks: [sink(0)] })).toMatch(
-    /empty: days gave no rows\nhint: .* recipe explain runs\/x shows why$/,
+    /empty: days produced no rows\nhint: .* recipe explain runs\/x shows why$/,
   )
 })
 

@@ -10,7 +10,7 @@ export function whyEmpty(dir: string, { stages, sinks }: Pick<RecipeOutcome, 'st
     stages.findLast(({ taken, given }) => taken > 0 && given === 0) ?? stages.find(({ given }) => given === 0)
   if (last === undefined) return 'failed: the dataset is empty'
   const dropped = last.taken > 0
-  const where = dropped ? `${last.id} dropped every row` : `${last.id} gave no rows`
+  const where = dropped ? `${last.id} dropped every row` : `${last.id} produced no rows`
   const words = ['recipe', 'explain', nearPath(dir), ...(dropped ? ['--dropped', last.id] : [])]
   return `failed: the dataset is empty: ${where}\nhint: ${programName()} ${words.map(shellQuote).join(' ')} shows why`
 }

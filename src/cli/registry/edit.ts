@@ -10,11 +10,11 @@ export default () =>
   new Command()
     .description(
       'Changes columns of one dataset, model, agent, benchmark, task or run. Names, results and ids stay as they are.\n' +
-        'Without --set it says which columns can be changed.',
+        'Without --set it lists the columns that can be changed.',
     )
-    .addArgument(new Argument('<kind>', 'what it is').choices(entryKinds))
-    .argument('<name>', 'its whole name, NAME@VERSION for one of several versions, or its id')
-    .option('--set <column=value>', 'what to change; null empties a column; repeatable', several, [] as string[])
+    .addArgument(new Argument('<kind>', 'kind of entry').choices(entryKinds))
+    .argument('<name>', 'its full name, NAME@VERSION for one of several versions, or its id')
+    .option('--set <column=value>', 'column to change; null clears it; repeatable', several, [] as string[])
     .addOption(registryOption())
     .addOption(registryEnvOption())
     .option('--json', 'print the result as JSON')

@@ -6,8 +6,8 @@ import { registryEnvOption, registryOption } from './place.ts'
 /** `ot-agent registry export`: the whole registry as files. */
 export default () =>
   new Command()
-    .description('Writes the whole registry to a file that `registry import` reads on any database, or as CSV files.')
-    .argument('<path>', 'the file of lines of JSON, or with --csv the directory; nothing may be there yet')
+    .description('Writes the whole registry to a file that `registry import` reads into any database, or as CSV files.')
+    .argument('<path>', 'file to write (JSON Lines), or with --csv the directory; it must not exist yet')
     .option('--csv', 'write a directory with a CSV file for each table')
     .addOption(registryOption())
     .addOption(registryEnvOption())

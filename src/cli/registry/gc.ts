@@ -8,10 +8,11 @@ import { registryEnvOption, registryOption } from './place.ts'
 export default () =>
   new Command()
     .description(
-      'Removes what no result needs: runs whose ingestion never ended, trials that a later one replaced, and tasks that nothing refers to.',
+      'Removes what no result needs: runs whose ingestion never finished, trials that a later one replaced, and tasks that ' +
+        'nothing refers to.',
     )
-    .option('--older-than-days <n>', 'leave what is younger alone', wholeNumber(0), 30)
-    .option('--dry-run', 'only count')
+    .option('--older-than-days <n>', 'keep entries younger than this', wholeNumber(0), 30)
+    .option('--dry-run', 'only count, and remove nothing')
     .addOption(registryOption())
     .addOption(registryEnvOption())
     .option('--json', 'print the result as JSON')

@@ -7,7 +7,7 @@ import { registryEnvOption, registryOption } from './place.ts'
 export default () =>
   new Command()
     .description(
-      'Adds the rows of an export that the registry does not have. It may come from the other kind of database.',
+      'Adds the rows of an export that the registry does not have yet. The export may come from the other kind of database.',
     )
     .argument('<file>', 'a file that `registry export` wrote')
     .addOption(registryOption())

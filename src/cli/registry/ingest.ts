@@ -12,17 +12,17 @@ import { registryEnvOption, registryOption } from './place.ts'
 export default () =>
   new Command()
     .description(
-      'Registers jobs with their trials, datasets of traces, runs of recipes and trained models (run_summary.json).\n' +
-        'What is there already is left alone, so that the same command finishes an ingestion that was interrupted.',
+      'Registers jobs with their trials, datasets of traces, recipe runs and trained models (run_summary.json).\n' +
+        'Existing entries are left alone, so the same command finishes an interrupted ingestion.',
     )
     .argument('<paths...>', 'jobs, directories of jobs, datasets, runs of recipes, or summaries of training runs')
     .addOption(jobsDirOption())
-    .option('--benchmark <name>', 'what the jobs ran, as NAME or NAME@VERSION (default: what their trials say)')
-    .option('--model <name>', 'the model that the jobs used (default: what their trials say)')
-    .option('--name <name>', 'the name of a dataset (default: that of its recipe or directory)')
-    .option('--traces <dataset>', 'where the traces of the jobs were uploaded: org/name on the Hub, or an address')
-    .option('--weights <place>', 'where the weights of the models are: org/name on the Hub, a path or an address')
-    .option('--public', 'let readers without an account of their own see it, on PostgreSQL')
+    .option('--benchmark <name>', 'benchmark that the jobs ran, NAME or NAME@VERSION (default: from their trials)')
+    .option('--model <name>', 'model that the jobs used (default: from their trials)')
+    .option('--name <name>', 'name of the dataset (default: the name of its recipe or directory)')
+    .option('--traces <dataset>', 'where the traces of the jobs were uploaded: org/name on the Hub, or a URL')
+    .option('--weights <place>', 'where the weights of the models are: org/name on the Hub, a path or a URL')
+    .option('--public', 'on PostgreSQL: make the entries visible to readers without an account')
     .addOption(registryOption())
     .addOption(registryEnvOption())
     .option('--json', 'print the result as JSON')
@@ -42,7 +42,7 @@ export default () =>
     })
 
 function report(result: IngestResult, json: boolean): void {
-  for (const { path, why } of result.broken) note(`${oneLine(path)} is left out: ${oneLine(why)}`)
+  for (const { path, why } of result.broken) note(`${oneLine(path)} was skipped: ${oneLine(why)}`)
   if (result.broken.length > 0) process.exitCode = 3
   if (json) printJson(result)
   else for (const one of result.ingested) process.stdout.write(`${oneLine(lineOf(one))}\n`)

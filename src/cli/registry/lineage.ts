@@ -9,9 +9,9 @@ import { registryEnvOption, registryOption } from './place.ts'
 export default () =>
   new Command()
     .description(
-      'Shows what a model or dataset was made of: datasets, recipes, tasks, teachers, base models and training runs.',
+      'Shows what a model or dataset was made from: datasets, recipes, tasks, teachers, base models and training runs.',
     )
-    .argument('<name>', 'the name of a model or dataset')
+    .argument('<name>', 'name of a model or dataset')
     .addOption(registryOption())
     .addOption(registryEnvOption())
     .option('--json', 'print the result as JSON')

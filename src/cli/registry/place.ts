@@ -4,9 +4,9 @@ import { Option } from '@commander-js/extra-typings'
 export const registryOption = () =>
   new Option(
     '--registry <place>',
-    'a file, or postgres://USER@HOST/DATABASE without a password (default: OT_AGENT_REGISTRY, else registry.db in the state directory)',
+    'a file, or postgres://USER@HOST/DATABASE without a password (default: OT_AGENT_REGISTRY, or registry.db in the state directory)',
   )
 
 /** `--registry-env`. */
 export const registryEnvOption = () =>
-  new Option('--registry-env <name>', 'the environment variable that holds the file or URL, which may have a password')
+  new Option('--registry-env <name>', 'environment variable with the file or URL; that URL may contain a password')

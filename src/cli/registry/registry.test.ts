@@ -42,9 +42,9 @@ test('a job is ingested, found, ranked, exported to CSV and counted', async () =
   )
   expect(await run(search, '--view', 'matrix', '--csv')).toMatch(/^model,bench\norg\/student \(terminus-2\),0\.66/)
   expect(JSON.parse(await run(search, '--view', 'leaderboard', '--json'))).toMatchObject({ runs: [{ runs: 1 }] })
-  expect(await run(search, 'none')).toBe('no runs match\n')
+  expect(await run(search, 'none')).toBe('no matching runs\n')
   expect(await run(search, 'student', 'bench', '--exclude', 'other', '--csv')).toContain('org/student')
-  expect(await run(search, 'student', '--exclude', 'other', '-x', 'bench')).toBe('no runs match\n')
+  expect(await run(search, 'student', '--exclude', 'other', '-x', 'bench')).toBe('no matching runs\n')
   expect(await run(search, '--view', 'matrix', '--exclude', 'student', '--csv')).toBe('model\n')
   expect(await run(edit, 'model', 'org/student', '--set', 'description=a student')).toBe('changed model org/student\n')
   expect(await run(sql, 'SELECT description FROM models', '--json')).toBe('{"description":"a student"}\n')
@@ -60,7 +60,7 @@ test('a job is ingested, found, ranked, exported to CSV and counted', async () =
   expect(readFileSync(join(dir, 'csv', 'sandbox_trials.csv'), 'utf8')).toContain(",'=cmd()__0,")
   expect(await run(remove, 'run', 'job', '--dry-run')).toBe('would remove run job, 3 trials\n')
   expect(await run(remove, 'run', 'job')).toBe('removed run job, 3 trials\n')
-  expect(await run(search)).toBe('no runs match\n')
+  expect(await run(search)).toBe('no matching runs\n')
 })
 
 test('addresses that cannot be used are refused without showing a secret', async () => {
@@ -79,7 +79,7 @@ test('addresses that cannot be used are refused without showing a secret', async
     expect(JSON.stringify([String(error), Object(error).hint])).not.toContain('hidden')
   }
   const variables: [string, RegExp][] = [
-    ['postgres://me:hidden@127.0.0.1:1/x', /cannot be used: ECONNREFUSED/],
+    ['postgres://me:hidden@127.0.0.1:1/x', /cannot use the PostgreSQL database of the registry: ECONNREFUSED/],
     ['postgres://me:100%hidden@127.0.0.1:1/x', /a stray %/],
     ['mysql://me:hidden@db/x', /MY_REGISTRY: .* begins with mysql:/],
     ['postgresql+asyncpg://me:hidden@db/x', /begins with postgresql\+asyncpg:/],
@@ -94,8 +94,8 @@ test('addresses that cannot be used are refused without showing a secret', async
 
 test('what is no registry and what cannot be ingested is refused, and nothing is made', async () => {
   const readme = join(process.cwd(), 'README.md')
-  await expect(run(search, '--registry', readme)).rejects.toThrow('what SQLite cannot open')
-  await expect(run(ingest, dir)).rejects.toThrow('a directory with none of them')
+  await expect(run(search, '--registry', readme)).rejects.toThrow('a file that SQLite cannot open')
+  await expect(run(ingest, dir)).rejects.toThrow('a directory without any of them')
   await expect(run(ingest, join(dir, 'nowhere'))).rejects.toThrow('nothing there')
   await expect(run(sql, 'DROP TABLE models')).rejects.toThrow('expected a SELECT')
   expect(existsSync(join(dir, 'state'))).toBe(false)

@@ -8,11 +8,11 @@ import { registryEnvOption, registryOption } from './place.ts'
 export default () =>
   new Command()
     .description(
-      'Removes one dataset, model, agent, benchmark, task or run from the registry; a run goes with its trials.\n' +
-        'What others refer to is not removed. Files and repositories stay: only the registry forgets.',
+      'Removes one dataset, model, agent, benchmark, task or run from the registry; a run is removed with its trials.\n' +
+        'An entry that others refer to is not removed. Files and repositories stay: this only changes the registry.',
     )
-    .addArgument(new Argument('<kind>', 'what it is').choices(entryKinds))
-    .argument('<name>', 'its whole name, NAME@VERSION for one of several versions, or its id')
+    .addArgument(new Argument('<kind>', 'kind of entry').choices(entryKinds))
+    .argument('<name>', 'its full name, NAME@VERSION for one of several versions, or its id')
     .option('--dry-run', 'print what would be removed, and remove nothing')
     .addOption(registryOption())
     .addOption(registryEnvOption())

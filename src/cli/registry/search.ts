@@ -18,20 +18,24 @@ const views = ['runs', 'summary', 'leaderboard', 'matrix'] as const
 export default () =>
   new Command()
     .description(
-      'Finds runs by parts of the names of their job, model, agent or benchmark, newest first. Other views: `summary` joins the finished runs\n' +
-        'of each model, `leaderboard` ranks the newest finished runs, and `matrix` shows models by benchmarks. Partial runs have no rank.',
+      'Finds runs by parts of the names of their job, model, agent or benchmark, newest first.\n' +
+        'Other views: `summary` combines the finished runs of each model, `leaderboard` ranks the newest finished runs, and ' +
+        '`matrix` shows models by benchmarks. Partial runs have no rank.',
     )
-    .argument('[words...]', 'parts of names; a run has to match each of them')
-    .option('-x, --exclude <text>', 'leave out runs with this in one of those names; repeatable', several)
-    .addOption(new Option('--view <view>', 'what is shown').choices(views).default('runs'))
-    .option('--model <text>', 'a part of the name of the model')
-    .option(
-      '--benchmark <text>',
-      'a part of the name of the benchmark; the whole name for --view leaderboard and matrix',
+    .argument('[words...]', 'parts of names; a run must match all of them')
+    .option('-x, --exclude <text>', 'exclude runs with this in one of those names; repeatable', several)
+    .addOption(new Option('--view <view>', 'what to show').choices(views).default('runs'))
+    .option('--model <text>', 'part of the model name')
+    .option('--benchmark <text>', 'part of the benchmark name; the full name for --view leaderboard and matrix')
+    .option('--agent <text>', 'part of the agent name')
+    .addOption(
+      new Option('--status <status>', 'only runs with this status').choices([
+        'started',
+        'partial',
+        'finished',
+      ] as const),
     )
-    .option('--agent <text>', 'a part of the name of the agent')
-    .addOption(new Option('--status <status>', 'only these runs').choices(['started', 'partial', 'finished'] as const))
-    .option('--limit <n>', 'runs shown at most', wholeNumber(1), 100)
+    .option('--limit <n>', 'maximum number of runs to show', wholeNumber(1), 100)
     .addOption(registryOption())
     .addOption(registryEnvOption())
     .option('--csv', 'print CSV')
@@ -86,7 +90,7 @@ function showRows(rows: readonly Readonly<Record<string, Cell>>[], { csv, json }
     for (const row of rows) process.stdout.write(csvLine(header.map((name) => row[name])))
     return
   }
-  if (rows.length === 0) process.stdout.write('no runs match\n')
+  if (rows.length === 0) process.stdout.write('no matching runs\n')
   else
     printTable(
       header,

@@ -9,12 +9,12 @@ type Row = Readonly<Record<string, unknown>>
 /** `ot-agent registry sql`: one SELECT. */
 export default () =>
   new Command()
-    .description('Runs one SELECT on the tables of the registry and prints its rows. It cannot write.')
-    .argument('<query>', 'the statement')
+    .description('Runs one SELECT on the tables of the registry and prints its rows. It is read-only.')
+    .argument('<query>', 'the SELECT statement')
     .addOption(registryOption())
     .addOption(registryEnvOption())
     .option('--csv', 'print CSV')
-    .option('--json', 'print one JSON object a line')
+    .option('--json', 'print one JSON object per line')
     .action(async (query, { csv = false, json = false, ...place }) => {
       const all: Row[] = []
       let first = true

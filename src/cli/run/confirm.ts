@@ -6,8 +6,8 @@ import { note } from '../output.ts'
 export function confirmAtTerminal(): Confirm | undefined {
   if (!hasTerminal()) return undefined
   return async (variables) => {
-    note(`tasks ask for these variables of this machine: ${variables}`)
-    return isYes(await asked('pass them on? [y/N] '))
+    note(`tasks ask for these environment variables of this machine: ${variables}`)
+    return isYes(await asked('pass them to the tasks? [y/N] '))
   }
 }
 

@@ -15,10 +15,10 @@ export async function printEstimateOf(
 }
 
 function render({ agent, ...estimate }: AgentEstimate): string {
-  const cost = estimate.costUsd === null ? 'not known' : `${estimate.costUsd.toFixed(2)} USD`
+  const cost = estimate.costUsd === null ? 'unknown' : `${estimate.costUsd.toFixed(2)} USD`
   const rows = [
     ['trials', String(estimate.trials)],
-    ['tokens in', `${renderCount(estimate.inputTokens)}, of which ${renderCount(estimate.cacheTokens)} from a cache`],
+    ['tokens in', `${renderCount(estimate.inputTokens)}, of which ${renderCount(estimate.cacheTokens)} cached`],
     ['tokens out', renderCount(estimate.outputTokens)],
     ['cost', cost],
     ['time', renderDuration(estimate.hours * 3600)],

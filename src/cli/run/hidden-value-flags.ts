@@ -8,23 +8,23 @@ export function withHiddenValues<A extends unknown[], O extends OptionValues>(co
   return command
     .option(
       '-e, --environment <sandbox>',
-      'another kind of sandbox: to rescore, or for a job that Harbor started (default: the job’s own)',
+      'use another kind of sandbox, to rescore or for a job that Harbor started (default: the job’s own)',
     )
     .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
-    .optionsGroup('Values that the job’s files do not hold:')
+    .optionsGroup('Values that the job’s files do not contain:')
     .option(
       '--ae, --agent-env <key=value>',
-      'a hidden variable for the agent, as when the job was started; repeatable',
+      'a hidden environment variable for the agent, as at the start of the job; repeatable',
       several,
     )
     .option(
       '--ak, --agent-kwarg <key=value>',
-      'a hidden option of the agent, as when the job was started; repeatable',
+      'a hidden option of the agent, as at the start of the job; repeatable',
       several,
     )
     .option(
       '--ve, --verifier-env <key=value>',
-      'a hidden variable for the tests, as when the job was started; repeatable',
+      'a hidden environment variable for the tests, as at the start of the job; repeatable',
       several,
     )
     .option(...passEnvFlag)

@@ -48,7 +48,7 @@ test('a link to a file stays one, and the file has the result', async () => {
 test('a directory and a place below a file are refused before the work', async () => {
   mkdirSync(join(dir, 'sub'))
   writeFileSync(join(dir, 'file'), '')
-  await expect(checkOutputFile(join(dir, 'sub'))).rejects.toThrow('--output: expected a file that can be written')
+  await expect(checkOutputFile(join(dir, 'sub'))).rejects.toThrow('--output: expected a writable file')
   await expect(checkOutputFile(join(dir, 'file/x'))).rejects.toThrow('got ENOTDIR')
   await checkOutputFile(join(dir, 'to/be/made'))
   expect(readdirSync(dir).sort()).toEqual(['file', 'sub'])

@@ -11,7 +11,7 @@ export async function checkOutputFile(path: string): Promise<void> {
   if (kind === 'other') return
   const refused = kind === 'dir' ? 'a directory' : await tryToWriteIn(dirname(resolve(path)))
   if (refused !== null)
-    throw new UserError(`--output: expected a file that can be written, got ${refused}`, `name another than ${path}`)
+    throw new UserError(`--output: expected a writable file, got ${refused}`, `choose another path than ${path}`)
 }
 
 /** Writes such a file, whole; a device, a pipe or a terminal is written to and never replaced. */

@@ -15,7 +15,7 @@ function printPlan(plan: RunPlan, json: boolean): void {
   const { trials, agents, attempts, images, unmet } = plan
   process.stdout.write(
     `${trials} trials: ${count(plan.tasks, 'task')}, ${count(agents, 'agent')}, ${count(attempts, 'attempt')}; ` +
-      `${plan.nConcurrent} at once in sandbox ${plan.sandbox}\n` +
+      `${plan.nConcurrent} at a time in sandbox ${plan.sandbox}\n` +
       `${count(images.filter(({ kind }) => kind !== 'none').length, 'image')} needed\n\n`,
   )
   const rows = images.map(({ kind, image, exists, tasks }) => [
@@ -28,7 +28,7 @@ function printPlan(plan: RunPlan, json: boolean): void {
   printTable(['image', 'kind', 'there', 'tasks', 'which'], rows)
   if (plan.unavailable !== null) note(`sandbox ${plan.sandbox} cannot run here: ${plan.unavailable}`)
   for (const { reason } of unmet.slice(0, 20)) note(reason)
-  if (unmet.length > 20) note(`and ${unmet.length - 20} tasks more`)
+  if (unmet.length > 20) note(`and ${unmet.length - 20} more tasks`)
 }
 
 function count(n: number, what: string): string {

@@ -29,7 +29,8 @@ export async function runAskedJob(asked: JobToRun, showing: Showing): Promise<vo
     const { signal } = interrupt
     const outcome = await performJob(asked, { notify: note, watch, signal, confirm: confirmAtTerminal() })
     await reportOutcome(outcome, { ...showing, interrupted: interrupt.signal.aborted })
-    if (outcome.stoppedByBudget) note('stopped by the budget, which is spent; run it again with a larger one to finish')
+    if (outcome.stoppedByBudget)
+      note('stopped: the budget is used up; run the command again with a larger budget to finish')
     process.exitCode = exitCodeOf(outcome, interrupt.signal.aborted)
   } finally {
     interrupt.stop()
@@ -74,7 +75,8 @@ async function printOutcome(outcome: PerformedJob): Promise<void> {
   const [[failed] = []] = [...evals.values()].flatMap(({ exceptionStats }) => [...exceptionStats.values()])
   const lost = renderNoValidReply(outcome.liveStats.denominators())
   if (lost !== null) note(lost)
-  if (pending + cancelled > 0) note(`${pending + cancelled} trials have not run yet; the same command resumes the job`)
+  if (pending + cancelled > 0)
+    note(`${pending + cancelled} trials have not run yet; run the same command again to resume the job`)
   note(`results in ${outcome.job.dir}`)
   if (failed === undefined) return
   const { programName } = await import('../../lib/program-name.ts')

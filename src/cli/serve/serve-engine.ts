@@ -26,7 +26,10 @@ export interface ServeOptions extends ServeRequest {
 export async function serveEngine(request: EngineRequest, options: ServeOptions, signal: AbortSignal): Promise<void> {
   const made = await requestedEngine(request, options.model ?? null)
   if (made === null) {
-    throw new UserError('expected an engine to serve, got none', 'name it with --engine, for example --engine scripted')
+    throw new UserError(
+      'expected an engine to serve, got none',
+      'pass one with --engine, for example --engine scripted',
+    )
   }
   const { engine } = made
   const service = ownService(engine) ?? passOn(engine, modelFor(made))
@@ -42,7 +45,7 @@ export async function serveEngine(request: EngineRequest, options: ServeOptions,
   const server = await serveModel(service, settings)
   try {
     const served = { engine: engine.name, model: model?.id ?? '', origins: [advertised(server.origin, options)] }
-    if (isNew) note(`callers must send this key, which is shown only here: ${apiKey}`)
+    if (isNew) note(`callers must send this key, which is shown only once: ${apiKey}`)
     await saveAddresses(served.model, served.origins, options)
     await announce(served, options)
     await untilAborted(signal)
@@ -54,7 +57,7 @@ export async function serveEngine(request: EngineRequest, options: ServeOptions,
 
 function modelFor({ engine, model }: { readonly engine: Engine; readonly model: string | null }): string {
   if (model !== null) return model
-  throw new UserError(`engine ${engine.name}: expected a model to serve, got none`, 'name it with -m MODEL')
+  throw new UserError(`engine ${engine.name}: expected a model to serve, got none`, 'pass one with -m MODEL')
 }
 
 /** Tells people or scripts on stdout where something is served. */
@@ -70,7 +73,7 @@ export async function announce(
     return printJson({ schema: 'served/1', engine, model, baseUrl, origin, origins, pid, endpointJson: file })
   }
   // A stand-in must not be taken for a model.
-  const summary = (await pluginSummary('engine', engine)) ?? 'a server of its own'
+  const summary = (await pluginSummary('engine', engine)) ?? 'its own server'
   const lines = [
     `serving ${model} at ${origins.map((each) => `${each}/v1`).join(', ')}`,
     `engine: ${engine}, ${summary}`,

@@ -12,29 +12,30 @@ import { note, printJson, printTable } from '../output.ts'
 export default () =>
   new Command()
     .description(
-      'Measures a model server under load: output tokens per second and latency at several numbers of concurrent requests. With a file that has\n' +
-        'vllm_server it starts and stops that server once for each combination of --vary; an engine, or a server that runs, is only asked.',
+      'Measures a model server under load: output tokens per second and latency at several numbers of concurrent requests.\n' +
+        'With a file that has vllm_server it starts and stops that server once for each combination of --vary. An engine or a ' +
+        'running server only gets requests.',
     )
     .option('-c, --config <file>', 'an engine file, YAML or JSON')
     .option('--engine <name>', 'an engine, instead of a file')
     .option('--engine-kwarg <key=value>', 'option of the engine; repeatable', several)
-    .option('--api-base <url>', 'a server that runs; several addresses share the calls', joinAddresses)
-    .option('--api-key-env <name>', 'variable that holds its key')
-    .option('-m, --model <name>', 'the model to ask for (default: what the file or the server names)')
+    .option(
+      '--api-base <url>',
+      'address of a running server; repeat it to spread the calls over several',
+      joinAddresses,
+    )
+    .option('--api-key-env <name>', 'environment variable with its API key')
+    .option('-m, --model <name>', 'model to request (default: the one in the file, or the one the server lists)')
     .option(
       '--vary <name=a,b,...>',
-      'values of a setting of vllm_server, or of an option of the engine; repeatable',
+      'values to try for a setting of vllm_server, or for an option of the engine; repeatable',
       several,
     )
-    .option('--concurrency <n,...>', 'numbers of concurrent requests', wholeNumbers, [1, 4, 16])
-    .option(
-      '--requests <n>',
-      'requests of each measurement (default: 4 times the concurrency, at least 8)',
-      wholeNumber(1),
-    )
-    .option('--prompt-tokens <n>', 'about how long each prompt is', wholeNumber(1), 512)
-    .option('--max-output-tokens <n>', 'where replies are cut off', wholeNumber(1), 128)
-    .option('--timeout-sec <n>', 'a request that takes longer failed', wholeNumber(1), 600)
+    .option('--concurrency <n,...>', 'numbers of concurrent requests to measure', wholeNumbers, [1, 4, 16])
+    .option('--requests <n>', 'requests per measurement (default: 4 times the concurrency, at least 8)', wholeNumber(1))
+    .option('--prompt-tokens <n>', 'approximate length of each prompt', wholeNumber(1), 512)
+    .option('--max-output-tokens <n>', 'maximum length of each reply', wholeNumber(1), 128)
+    .option('--timeout-sec <n>', 'time limit of a request', wholeNumber(1), 600)
     .option('--json', 'print the measurements as JSON')
     .action(async ({ vary = [], concurrency: concurrencies, json, ...options }) => {
       const { requests, promptTokens, maxOutputTokens, timeoutSec } = options
@@ -56,9 +57,7 @@ export default () =>
 function wholeNumbers(text: string): number[] {
   const numbers = text.split(',').map(Number)
   if (numbers.every((each) => Number.isInteger(each) && each >= 1 && each <= 10_000)) return numbers
-  throw new InvalidArgumentError(
-    `expected whole numbers from 1 to 10000 with commas between, got ${JSON.stringify(text)}`,
-  )
+  throw new InvalidArgumentError(`expected comma-separated whole numbers from 1 to 10000, got ${JSON.stringify(text)}`)
 }
 
 function settingsText(settings: GridPoint): string {
@@ -96,5 +95,5 @@ function printPoints(points: readonly SweepPoint[]): void {
   for (const [error, count] of errors) process.stdout.write(`${count} requests failed: ${oneLine(error)}\n`)
   const measured = points.filter(({ load }) => load && load.failed < load.requests)
   const best = measured.toSorted((a, b) => (b.load?.outputTokensPerSec ?? 0) - (a.load?.outputTokensPerSec ?? 0))[0]
-  if (best && measured.length > 1) process.stdout.write(`\nmost output tokens per second: ${oneLine(lineOf(best))}\n`)
+  if (best && measured.length > 1) process.stdout.write(`\nhighest throughput: ${oneLine(lineOf(best))}\n`)
 }

@@ -24,39 +24,46 @@ export default () =>
   withJudge(
     new Command()
       .description(
-        'Proves that tasks are sound: lints, the environment starts, the oracle scores 1 each time, doing nothing scores less, and forging the reward does not pay.\n' +
-          'The solution must run without complaint and leave what the instruction asks for, and shallow solutions, such as an empty file or a function that returns nothing, must not score 1.\n' +
-          'Ends with exit code 3 when a task is rejected, or when something could not be found out.',
+        'Proves that tasks are sound: lints pass, the environment starts, the oracle scores 1 every time, doing nothing scores ' +
+          'less, and forging the reward does not work.\n' +
+          'The solution must run without errors and produce what the instruction asks for, and shallow solutions, such as an ' +
+          'empty file or a function that returns nothing, must not score 1.\n' +
+          'Exits with 3 when a task is rejected, or when a check could not be completed.',
       )
       .argument('<path>', 'a task, or a folder of tasks')
-      .option('-n, --n-concurrent <n>', 'tasks checked at once', wholeNumber(1), 4)
-      .option('--repeats <n>', 'number of oracle runs that have to agree', wholeNumber(1), 3)
+      .option('-n, --n-concurrent <n>', 'tasks to check at the same time', wholeNumber(1), 4)
+      .option('--repeats <n>', 'number of oracle runs that must agree', wholeNumber(1), 3)
       .addOption(
-        new Option('--only <check>', 'start: only lint and see whether environments start').choices(['start'] as const),
+        new Option('--only <check>', 'start: only lint, and check that environments start').choices(['start'] as const),
       )
-      .option('--retries <n>', 'retries of a start that failed for a reason outside the task', wholeNumber(0), 0)
+      .option(
+        '--retries <n>',
+        'how many times to retry a start that failed for a reason outside the task',
+        wholeNumber(0),
+        0,
+      )
       .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
       .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several, [] as string[])
       .option(...passEnvFlag)
-      .option('--explain', 'show the part of the task, or of its output, that each failed check complains about')
+      .option('--explain', 'show the part of the task, or of its output, that each failed check is about')
       .option(
         '--second-opinion <model>',
-        'let this model attempt each task that passes, seeing only the instruction, and have the results reviewed',
+        'let this model attempt each task that passes, seeing only the instruction, and have the attempts reviewed',
       )
-      .option('--opinion-tries <n>', 'how often it attempts a task (default: 1)', wholeNumber(1))
-      .option('--opinion-agent <name>', 'agent that it runs in (default: terminus-2)')
-      .option('--opinion-reviewer <model>', 'model that reviews, at the same address (default: the same)')
-      .option('--opinion-api-base <url>', 'where the model is served')
-      .option('--opinion-api-key-env <name>', 'variable that holds its key')
+      .option('--opinion-tries <n>', 'attempts at each task (default: 1)', wholeNumber(1))
+      .option('--opinion-agent <name>', 'agent to run it in (default: terminus-2)')
+      .option('--opinion-reviewer <model>', 'model that reviews, at the same address (default: the same model)')
+      .option('--opinion-api-base <url>', 'address of the model server')
+      .option('--opinion-api-key-env <name>', 'environment variable with its API key')
       .option('--opinion-engine-kwarg <key=value>', 'option of its engine, for example its prices; repeatable', several)
-      .option('--keep <dir>', 'keep the trials of tasks that are not accepted in this folder')
+      .option('--keep <dir>', 'keep the trials of rejected and unfinished tasks in this folder')
       .option('--json', 'print the result as JSON'),
   ).action(async (path, options) => {
     const sandbox = { name: options.environment, options: parsedAssignments('--ek', options.environmentKwarg) }
     const { repeats, retries, keep, passEnv, nConcurrent: concurrency } = options
     const startOnly = options.only === 'start'
     if (startOnly && options.secondOpinion !== undefined)
-      throw new UserError('--second-opinion cannot be used with --only start', 'leave one of the two out')
+      throw new UserError('--second-opinion cannot be used with --only start', 'use only one of them')
     const asked = { tasks: path, sandbox, repeats, retries, startOnly, keep, passEnv, concurrency }
     const interrupt = interruptSignal()
     const control = { signal: interrupt.signal, confirm: confirmAtTerminal() }

@@ -63,7 +63,7 @@ test('prints a table for people', async () => {
 test('writes nothing when a target exists or nothing can be converted', async () => {
   const folder = await makeFolder({ a: good, b: good })
   const out = await makeFolder({ b: { x: '' } })
-  await expect(run(folder, '--out', out)).rejects.toThrow(`${join(out, 'b')}: expected a path that is free`)
+  await expect(run(folder, '--out', out)).rejects.toThrow(`${join(out, 'b')}: expected a new path`)
   expect(await readdir(out)).toEqual(['b'])
   const bad = await makeFolder({ a: { 'task.yaml': 'x: 1' } })
   await expect(run(bad, '--out', join(out, 'new'))).rejects.toThrow(UserError)

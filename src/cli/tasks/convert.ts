@@ -6,11 +6,11 @@ import { note, printJson, printTable } from '../output.ts'
 export default () =>
   new Command()
     .description(
-      'Converts Terminal-Bench tasks (task.yaml) to Harbor tasks, each below DIR under its own name.\n' +
-        'A task that cannot be converted is reported and leaves nothing behind; the exit code is then 3.',
+      'Converts Terminal-Bench tasks (task.yaml) to Harbor tasks, each in a folder of its own name below DIR.\n' +
+        'A task that cannot be converted is reported and writes nothing; the exit code is then 3.',
     )
     .argument('<source>', 'a Terminal-Bench task, or a folder of them')
-    .requiredOption('-o, --out <dir>', 'folder to write the Harbor tasks into')
+    .requiredOption('-o, --out <dir>', 'folder to write the Harbor tasks to')
     .option('--json', 'print the result as JSON')
     .action(async (source, options) => {
       const tasks = await convertTasks(source, options.out)

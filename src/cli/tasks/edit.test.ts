@@ -30,8 +30,8 @@ test('every task of a folder gets the keys, and loses those that are removed', a
 test.each([
   [{ set: ['agent.timeout_sec=long'], unset: [] }, 'agent.timeout_sec: expected a number'],
   [{ set: ['timeout'], unset: [] }, 'expected key=value'],
-  [{ set: ['__proto__.x=1'], unset: [] }, 'expected a key of task.toml'],
-  [{ set: [], unset: ['a b'] }, 'expected a key of task.toml'],
+  [{ set: ['__proto__.x=1'], unset: [] }, 'expected a dotted key of task.toml'],
+  [{ set: [], unset: ['a b'] }, 'expected a dotted key of task.toml'],
   [{ set: [], unset: [] }, 'expected a change'],
 ])('%j changes nothing', async (asked, message) => {
   const path = await folder()

@@ -8,12 +8,12 @@ export default () =>
   new Command()
     .description(
       'Sets or removes keys of task.toml in a task or in every task of a folder, for example a time limit.\n' +
-        'All files are checked before the first is written: when one would not be a valid task.toml, none is changed. Comments are lost.',
+        'All files are checked before the first is written: if one would become invalid, none is changed. Comments are lost.',
     )
     .argument('<path>', 'a task, or a folder of tasks')
     .option(
       '--set <key=value>',
-      'such as agent.timeout_sec=900; JSON where it reads as such, otherwise text; repeatable',
+      'a key to set, such as agent.timeout_sec=900; the value is JSON if it parses as JSON, otherwise text; repeatable',
       several,
     )
     .option('--unset <key>', 'a key to remove; repeatable', several)

@@ -8,8 +8,10 @@ import { note, printJson } from '../output.ts'
 export default () =>
   new Command()
     .description(
-      'Searches GitHub for Dockerfiles that contain a word, and writes those under an accepted license to a file for `generate data/perturbed-docker/generate.ts --strategy search --published FILE`.\n' +
-        'The token comes from GITHUB_TOKEN or GH_TOKEN and is never stored. GitHub allows about ten searches a minute; the command waits for its rate limits, and resumes when it is run again.',
+      'Searches GitHub for Dockerfiles that contain a word, and writes those with an accepted license to a file for `generate ' +
+        'data/perturbed-docker/generate.ts --strategy search --published FILE`.\n' +
+        'The token comes from GITHUB_TOKEN or GH_TOKEN and is never stored. GitHub allows about ten searches a minute; the ' +
+        'command waits for its rate limits, and running it again resumes.',
     )
     .argument('<words...>', 'words to search for, one search per word, such as pandas')
     .requiredOption('--out <file>', 'JSON Lines file to write; earlier results are kept')
@@ -19,7 +21,7 @@ export default () =>
       `accepted license of the repository, by its SPDX id; repeatable (default: ${usualLicenses.join(', ')})`,
       several,
     )
-    .option('--max-bytes <n>', 'leave out larger files (default: 20000)', wholeNumber(1))
+    .option('--max-bytes <n>', 'skip larger files (default: 20000)', wholeNumber(1))
     .option('--json', 'print the result as JSON')
     .action(async (keywords, { out, limit, license: licenses, maxBytes, json }) => {
       const interrupt = interruptSignal()
@@ -28,7 +30,7 @@ export default () =>
         const found = await findDockerfiles(request, { env: process.env, signal: interrupt.signal, notify: note })
         if (json) return printJson({ schema: 'found-dockerfiles/1', ...found })
         const left = Object.entries(found.skipped).map(([why, count]) => `${why} ${count}`)
-        const skipped = left.length === 0 ? '' : `; left out: ${left.join(', ')}`
+        const skipped = left.length === 0 ? '' : `; skipped: ${left.join(', ')}`
         process.stdout.write(`${found.files} Dockerfiles of ${found.repositories} repositories in ${out}${skipped}\n`)
       } finally {
         interrupt.stop()

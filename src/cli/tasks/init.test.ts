@@ -89,7 +89,7 @@ test('keeps who wrote it and what it is, with an organisation or without', async
 test('refuses a directory that exists and leaves it alone', async () => {
   const folder = await makeTempDir()
   await mkdir(join(folder, 'sum'))
-  await expect(run('sum', '--path', folder)).rejects.toThrow('expected a path that is free, found something there')
+  await expect(run('sum', '--path', folder)).rejects.toThrow('expected a new path, but it already exists')
   expect(await readdir(folder)).toEqual(['sum'])
   expect(await readdir(join(folder, 'sum'))).toEqual([])
 })
@@ -97,9 +97,9 @@ test('refuses a directory that exists and leaves it alone', async () => {
 test('refuses names that are no names', async () => {
   const folder = await makeTempDir()
   for (const name of ['../up', 'a/b/c', '-x/y', '.hidden', 'a..b', 'with space', '']) {
-    await expect(run('--path', folder, '--', name)).rejects.toThrow('expected the name of a task')
+    await expect(run('--path', folder, '--', name)).rejects.toThrow('expected a task name')
   }
-  await expect(run('lab/x', '--org', 'other', '--path', folder)).rejects.toThrow('expected one organisation')
+  await expect(run('lab/x', '--org', 'other', '--path', folder)).rejects.toThrow('expected one organization')
   await expect(run('x', '--author', '<a@b.c>', '--path', folder)).rejects.toThrow('expected "Name <mail>"')
   await expect(run('x', '--steps', 'two', '--path', folder)).rejects.toThrow('expected a whole number')
   expect(await readdir(folder)).toEqual([])

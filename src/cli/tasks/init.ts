@@ -13,22 +13,22 @@ interface Author {
 export default () =>
   new Command()
     .description(
-      'Writes a small task that works: its oracle scores 1 and doing nothing scores 0. Change it into yours.',
+      'Writes a small working task: its oracle scores 1 and doing nothing scores 0. Use it as a starting point for your own.',
     )
     .argument('<name>', 'name of the task, or org/name')
-    .option('--org <org>', 'organisation the task belongs to')
-    .option('-p, --path <dir>', 'folder to write the task into', '.')
+    .option('--org <org>', 'organization the task belongs to')
+    .option('-p, --path <dir>', 'folder to write the task to', '.')
     .option('--steps <n>', 'make a multi-step task with this many steps', wholeNumber(0), 0)
-    .option('--no-solution', 'leave the solution out')
-    .option('--description <text>', 'what the task is, in a sentence', '')
-    .option('--author <"Name <mail>">', 'who wrote it; may be repeated', addAuthor, [] as Author[])
+    .option('--no-solution', 'write no solution')
+    .option('--description <text>', 'description of the task, in a sentence', '')
+    .option('--author <"Name <mail>">', 'author of the task; repeatable', addAuthor, [] as Author[])
     .option('--json', 'print the result as JSON')
     .action(async (given, { author, steps, solution, json, ...options }) => {
       const asked = { ...options, name: given, authors: author, steps, withSolution: solution }
       const { name, dir } = await writeNewTask(asked)
       if (json) return printJson({ name, dir, steps })
       process.stdout.write(`${dir}\n`)
-      note(`next: make it yours, then ${programName()} tasks check ${dir}`)
+      note(`next: edit it, then run ${programName()} tasks check ${dir}`)
     })
 
 function addAuthor(text: string, authors: readonly Author[]): Author[] {

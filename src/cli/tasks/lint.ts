@@ -8,9 +8,10 @@ import { note, printJson } from '../output.ts'
 export default () =>
   new Command()
     .description(
-      'Looks for mistakes in the files of tasks, such as a missing reward, an answer in the instruction or a script with a syntax error. Starts nothing.\n' +
-        '`tasks check` lints too, and then proves with real runs that the tasks hold.\n' +
-        'Ends with exit code 3 when there are errors; warnings alone do not count.',
+      'Looks for mistakes in the files of tasks, such as a missing reward, an answer in the instruction or a script with a ' +
+        'syntax error. Starts nothing.\n' +
+        '`tasks check` lints too, and then proves with real runs that the tasks are sound.\n' +
+        'Exits with 3 when there are errors; warnings alone do not fail the command.',
     )
     .argument('<paths...>', 'tasks, or folders of tasks')
     .option('--json', 'print the result as JSON')

@@ -11,7 +11,7 @@ export default () =>
   new Command()
     .description(
       'Packs a task or a folder of tasks into a parquet file with the columns path and task_binary (a tar.gz of each task).\n' +
-        'The same tasks give the same bytes. A directory with a task.toml that is not a valid task is skipped; the exit code is then 3.',
+        'The same tasks give the same bytes. A directory with an invalid task.toml is skipped; the exit code is then 3.',
     )
     .argument('<path>', 'a task, or a folder of tasks')
     .requiredOption('-o, --out <file>', 'parquet file to write; an existing one is replaced')
@@ -24,7 +24,7 @@ export default () =>
           { path, out },
           {
             signal: interrupt.signal,
-            onLeftOut: ({ dir, reason }) => note(`left out ${oneLine(dir)}: ${oneLine(reason)}`),
+            onLeftOut: ({ dir, reason }) => note(`skipped ${oneLine(dir)}: ${oneLine(reason)}`),
             onProgress: ({ tasks, bytes }, total) => tick(`packed ${tasks} of ${total} tasks, ${megabytes(bytes)}`),
           },
         )

@@ -16,20 +16,21 @@ export default () =>
   withJudge(
     new Command()
       .description(
-        'Gives what Dockerfiles of tasks install (apt, pip, npm -g) the exact versions that are there once they are built, and FROM the digest of its image where the sandbox knows it. Only those words change.\n' +
-          'Each task has to hold before, as `tasks check` says, and after; one that would not stays as it was.\n' +
-          'Ends with exit code 3 when a task was refused, or would not hold pinned.',
+        'Pins what the Dockerfiles of tasks install (apt, pip, npm -g) to the versions that a build installs now, and FROM to ' +
+          'the digest of its image where the sandbox knows it. Changes nothing else.\n' +
+          'Each task must pass `tasks check` before and after; a task that would not is left unchanged.\n' +
+          'Exits with 3 when a task was refused, or would not pass once pinned.',
       )
       .argument('<paths...>', 'tasks, or folders of tasks')
       .option('--in-place', 'change the tasks themselves')
-      .option('-o, --out <dir>', 'write copies of the tasks into this folder instead, each under its own name')
-      .option('--dry-run', 'build, tell what would be pinned, check and write nothing')
-      .option('--no-check', 'only build before and after, without proving that the tasks hold')
-      .option('-n, --n-concurrent <n>', 'tasks pinned at once', wholeNumber(1), 4)
+      .option('-o, --out <dir>', 'write copies of the tasks to this folder instead, each under its own name')
+      .option('--dry-run', 'build, print what would be pinned, check and write nothing')
+      .option('--no-check', 'only build before and after, without running tasks check')
+      .option('-n, --n-concurrent <n>', 'tasks to pin at the same time', wholeNumber(1), 4)
       .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
       .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several, [] as string[])
       .option(...passEnvFlag)
-      .option('--trust-stand-in', 'take versions from a base that only stands in for the one that FROM names')
+      .option('--trust-stand-in', 'use the versions of a base image that stands in for the one in FROM')
       .option('--json', 'print the result as JSON'),
   ).action(async (paths, { check, dryRun = false, trustStandIn = false, passEnv = [], ...options }) => {
     const sandbox = { name: options.environment, options: parsedAssignments('--ek', options.environmentKwarg) }
@@ -61,9 +62,12 @@ interface Target {
 function targetOf({ inPlace, out, dryRun }: Target): string | null {
   const asked = [inPlace && '--in-place', out !== undefined && '--out', dryRun && '--dry-run'].filter(Boolean)
   if (asked.length === 0)
-    throw new UserError('expected --in-place, --out DIR or --dry-run, got none', 'tasks change only when you say so')
+    throw new UserError(
+      'expected --in-place, --out DIR or --dry-run, got none',
+      'choose one of them: tasks change only on request',
+    )
   if (inPlace && out !== undefined)
-    throw new UserError('expected --in-place or --out, got both', 'leave one of them out')
+    throw new UserError('expected --in-place or --out, got both', 'use only one of them')
   return out ?? null
 }
 

@@ -13,19 +13,22 @@ import { confirmAtTerminal } from '../run/confirm.ts'
 export default () =>
   new Command()
     .description(
-      'Starts the sandbox of a task as a trial would and opens a terminal in it, as the user that agents run as.\n' +
+      'Starts the sandbox of a task as a trial would, and opens a terminal in it as the user that agents run as.\n' +
         'The sandbox is removed when the shell ends. The exit code is that of the shell.',
     )
     .argument('<path>', 'a task')
     .option('--solve', 'run the solution of the task first')
     .option('--tests', 'copy the tests of the task to /tests; bash /tests/test.sh runs them')
-    .option('-u, --user <name>', 'another user, for example root')
+    .option('-u, --user <name>', 'user to open the terminal as, for example root')
     .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
     .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
     .option(...passEnvFlag)
     .action(async (path, { solve = false, tests = false, user, passEnv = [], environment, environmentKwarg = [] }) => {
       if (!process.stdin.isTTY || !process.stdout.isTTY)
-        throw new UserError('tasks shell: expected a terminal, got a file or a pipe', 'ot-agent run runs without one')
+        throw new UserError(
+          'tasks shell: expected a terminal, got a file or a pipe',
+          'run tasks without a terminal with ot-agent run',
+        )
       const { columns: cols, rows } = process.stdout
       const interrupt = interruptSignal()
       const { signal } = interrupt

@@ -10,12 +10,13 @@ export default () =>
   new Command()
     .description(
       'Unpacks tasks from a parquet file with the columns path and task_binary, written by this program or another.\n' +
-        'All of them are unpacked and checked before the first is put in place; a bad row is named and nothing is written.',
+        'All tasks are unpacked and checked before any is put in place. If a row is bad, the error names it and nothing is ' +
+        'written.',
     )
     .argument('<file>', 'parquet file of tasks')
-    .requiredOption('-o, --out <dir>', 'folder to put the tasks in; made if missing')
+    .requiredOption('-o, --out <dir>', 'folder to write the tasks to; created if missing')
     .addOption(
-      new Option('--on-exist <what>', 'what happens to a task that already exists')
+      new Option('--on-exist <what>', 'what to do with a task that already exists')
         .choices(['error', 'skip', 'overwrite'] as const)
         .default('error' as const),
     )

@@ -25,24 +25,29 @@ import {
 export default () =>
   new Command()
     .description(
-      'Writes the conversations of finished trials as a dataset: data/train-*.parquet with a card, as the Hub lays them out.\n' +
-        'Every row says where it comes from; every trial without one is in drops.jsonl with the reason.',
+      'Writes the conversations of finished trials as a dataset: data/train-*.parquet with a card, in the layout of the Hub.\n' +
+        'Every row says where it comes from; drops.jsonl lists every trial without a row, with the reason.',
     )
     .argument('[path...]', 'the same as --path')
     .addOption(pathOption())
     .addOption(jobsDirOption())
-    .requiredOption('--out <dir>', 'directory of the dataset; it appears whole or not at all')
-    .option('--format <formats>', 'parquet, jsonl or both, with a comma', parseFormats, ['parquet'] as TraceFormat[])
+    .requiredOption('--out <dir>', 'directory to write the dataset to; it appears only once it is complete')
+    .option('--format <formats>', 'parquet, jsonl or both, separated by a comma', parseFormats, [
+      'parquet',
+    ] as TraceFormat[])
     .addOption(formOption())
     .addOption(reasoningOption())
     .addOption(episodesOption())
     .addOption(filterOption())
     .addOption(subagentsOption())
     .addOption(turnsOption())
-    .option('--sharegpt', 'add the column conversations_sharegpt, as LLaMA-Factory takes conversations with tools')
+    .option(
+      '--sharegpt',
+      'add the column conversations_sharegpt, the form LLaMA-Factory needs for conversations with tools',
+    )
     .option('--labels <file>', 'add the column failure_modes from a file that jobs report --labels wrote')
     .addOption(recursiveOption())
-    .option('--shard-rows <n>', 'rows a file holds at most; without it a file ends at about 500 MB', wholeNumber(1))
+    .option('--shard-rows <n>', 'maximum number of rows per file (default: about 500 MB per file)', wholeNumber(1))
     .option('--overwrite', 'replace an earlier export')
     .option('--json', 'print the result as JSON')
     .action(
@@ -68,7 +73,7 @@ function report(out: string, { files, ...counts }: ExportResult, json: boolean):
     printJson({ ...counts, files })
     return
   }
-  for (const [reason, count] of Object.entries(counts.drops)) note(`left out, ${reason}: ${count}`)
+  for (const [reason, count] of Object.entries(counts.drops)) note(`skipped, ${reason}: ${count}`)
   for (const { job, planned, trials } of counts.inputs) {
     if (planned !== null && trials < planned)
       note(`${oneLine(job)}: ${planned - trials} of ${planned} trials are not finished`)

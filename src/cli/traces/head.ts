@@ -9,14 +9,15 @@ import { note } from '../output.ts'
 export default () =>
   new Command()
     .description(
-      'Prints the first rows of a dataset of conversations, message by message. The dataset may be ours or anyone’s:\n' +
-        'parquet or JSON lines with ShareGPT conversations or messages. Signs that a terminal would obey are shown as escapes.',
+      'Prints the first rows of a dataset of conversations, message by message. It can be any dataset: parquet or JSON Lines ' +
+        'with ShareGPT conversations or messages.\n' +
+        'Control characters are shown as escapes.',
     )
     .argument(
       '<dataset>',
       'a .parquet, .jsonl, .json, .csv or .xlsx file, a folder or pattern of such files, or the run of a recipe',
     )
-    .option('-n, --rows <n>', 'how many rows', wholeNumber(1), 3)
+    .option('-n, --rows <n>', 'number of rows', wholeNumber(1), 3)
     .option('--full', 'do not shorten long texts')
     .option('--json', 'print each row as one line of JSON, with every column')
     .action(async (dataset, { rows, full, json }) => {

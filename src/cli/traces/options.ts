@@ -3,11 +3,11 @@ import { type TraceFormat, type TraceOptions, traceFormats } from '../../app/exp
 
 /** Where trials are read from. */
 export const pathOption = () =>
-  new Option('-p, --path <path...>', 'jobs, trials, or directories of them; ours and Harbor’s, packed or not')
+  new Option('-p, --path <path...>', 'jobs, trials, or directories of them, from ot-agent or Harbor, packed or not')
 
 /** Where the bare name of a job is looked up. */
 export const jobsDirOption = () =>
-  new Option('-o, --jobs-dir <dir>', 'where bare names of jobs are looked up').default('jobs')
+  new Option('-o, --jobs-dir <dir>', 'where to look up job names without a path').default('jobs')
 
 export const recursiveOption = () => new Option('--recursive', 'look for jobs and trials at any depth')
 
@@ -15,7 +15,7 @@ export const recursiveOption = () => new Option('--recursive', 'look for jobs an
 export const formOption = () =>
   new Option(
     '--form <form>',
-    'exact: what was sent to the model and what it replied, to train on; readable: the parsed trajectory as Harbor renders it, to read',
+    'exact: what was sent to the model and what it replied, for training; readable: the parsed trajectory as Harbor renders it, for reading',
   )
     .choices(['exact', 'readable'] as const satisfies readonly TraceOptions['form'][])
     .default('exact' as const)
@@ -42,7 +42,7 @@ export const filterOption = () =>
 export const subagentsOption = () =>
   new Option(
     '--subagents <policy>',
-    'what becomes of their conversations: nothing, rows of their own, or (--form readable) turns of the main one',
+    'what to do with conversations of subagents: drop them, give them their own rows, or (--form readable) merge them into the main one',
   )
     .choices(['drop', 'separate', 'inline'] as const satisfies readonly TraceOptions['subagents'][])
     .default('separate' as const)
@@ -50,7 +50,7 @@ export const subagentsOption = () =>
 export const turnsOption = () =>
   new Option(
     '--turns <how>',
-    'of --form readable; alternate: merge what one role says twice in a row; recorded: message by message, as Harbor exports',
+    'with --form readable; alternate: merge consecutive messages of one role; recorded: message by message, as Harbor exports',
   )
     .choices(['alternate', 'recorded'] as const satisfies readonly TraceOptions['turns'][])
     .default('alternate' as const)

@@ -19,25 +19,25 @@ const shownLimit = 20
 export default () =>
   new Command()
     .description(
-      'Plays the recorded replies of rows back to the same agent, on the same task in a fresh sandbox, and compares every message\n' +
-        'the agent sends with what was recorded. Calls no model. Only clocks, durations and random names may differ.\n' +
-        'Exits with 3 when a row does not hold.',
+      'Plays the recorded replies of rows back to the same agent, on the same task in a fresh sandbox, and compares every ' +
+        'message the agent sends with the recorded one. Calls no model. Only clocks, durations and random names may differ.\n' +
+        'Exits with 3 when the replay of a row diverges.',
     )
     .argument('<path>', 'a dataset (a directory or a file of rows), a job, a trial, or a directory of jobs')
     .addOption(jobsDirOption())
     .option('--sample <n>', 'replay about this many rows, from trials chosen at random', wholeNumber(1))
-    .option('--seed <n>', 'which rows a sample takes', wholeNumber(0), 0)
-    .option('-n, --n-concurrent <n>', 'trials at once', wholeNumber(1), 2)
-    .option('-e, --environment <name>', 'another kind of sandbox than the recorded one')
+    .option('--seed <n>', 'seed for choosing the sample', wholeNumber(0), 0)
+    .option('-n, --n-concurrent <n>', 'trials to run at the same time', wholeNumber(1), 2)
+    .option('-e, --environment <name>', 'use another kind of sandbox than the recorded one')
     .option(
       '--ak, --agent-kwarg <key=value>',
-      'an option of the agent, for a dataset that does not tell it; repeatable',
+      'an option of the agent, for a dataset that does not record it; repeatable',
       several,
     )
-    .option('--tasks <path>', 'a folder with the tasks, where they are not where they were')
+    .option('--tasks <path>', 'folder with the tasks, if they have moved')
     .option(...passEnvFlag)
-    .option('--verify', 'run the tests too, and compare the rewards')
-    .option('-q, --quiet', 'print no progress')
+    .option('--verify', 'also run the tests, and compare the rewards')
+    .option('-q, --quiet', 'do not print progress')
     .option('--json', 'print the result as JSON')
     .action(
       async (

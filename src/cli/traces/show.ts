@@ -8,18 +8,19 @@ import { shortened } from '../fit.ts'
 /** `ot-agent traces show`: what was said and done in one trial. */
 export default () =>
   new Command()
-    .description(
-      'Prints the trajectory of a trial step by step. Signs that a terminal would obey are shown as escapes, never sent.',
-    )
-    .argument('<trial>', 'JOB/TRIAL: the job by its directory or its name among those of --jobs-dir')
-    .option('-o, --jobs-dir <dir>', 'where a bare name of a job is looked up', 'jobs')
+    .description('Prints the trajectory of a trial step by step. Control characters are shown as escapes.')
+    .argument('<trial>', 'JOB/TRIAL, where JOB is a job directory or the name of a job in --jobs-dir')
+    .option('-o, --jobs-dir <dir>', 'where to look up a job name without a path', 'jobs')
     .option('--step <n>', 'only this step, in full', wholeNumber(1))
     .option('--full', 'do not shorten long texts')
     .action(async (given, { jobsDir, step, full }) => {
       const steps = await trialSteps(given, jobsDir)
       const limit = full || step !== undefined ? Number.POSITIVE_INFINITY : shownChars
       if (step !== undefined && step > steps.length)
-        throw new UserError(`--step: expected a number up to ${steps.length}, got ${step}`, 'without it all are shown')
+        throw new UserError(
+          `--step: expected a number up to ${steps.length}, got ${step}`,
+          'choose a step in that range, or remove --step to see all',
+        )
       for (const [index, each] of steps.entries()) {
         if (step !== undefined && step !== index + 1) continue
         const title = each.begins === null ? '' : `== ${visible(oneLine(each.begins))}\n\n`

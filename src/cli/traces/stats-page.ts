@@ -31,7 +31,7 @@ export function plotsOf(tally: TraceTally): NamedPlot[] {
     return values.length === 0 ? [] : [{ name: fileNames[measure], svg: histogram(values, { title, axis }) }]
   })
   return [
-    { name: 'outcomes', svg: bars(counts(stats.outcomes), { title: 'What became of the trials', axis: 'trials' }) },
+    { name: 'outcomes', svg: bars(counts(stats.outcomes), { title: 'Results of the trials', axis: 'trials' }) },
     { name: 'results', svg: bars(counts(stats.results), { title: 'Results', axis: 'trials' }) },
     ...histograms,
     {
@@ -73,7 +73,7 @@ export function renderPage(tally: TraceTally, phrases: readonly PhraseCount[]): 
   return renderHtml({
     title: 'Traces',
     paragraphs: [
-      `${stats.traces} traces of ${stats.trials} trials at ${stats.tasks.length} tasks; ${stats.withoutTrace} trials left no trace.`,
+      `${stats.traces} traces of ${stats.trials} trials of ${stats.tasks.length} tasks; ${stats.withoutTrace} trials left no trace.`,
     ],
     tables,
     plots: plotsOf(tally).map(({ svg }) => svg),

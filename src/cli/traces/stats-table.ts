@@ -9,12 +9,12 @@ const shown = 30
 export function printStats(stats: TraceStats, phrases: readonly PhraseCount[]): void {
   const { traces, trials, withoutTrace, tasks, prompts, systemChanged } = stats
   process.stdout.write(
-    `${traces} traces of ${trials} trials at ${tasks.length} tasks; ${withoutTrace} trials left no trace\n`,
+    `${traces} traces of ${trials} trials of ${tasks.length} tasks; ${withoutTrace} trials left no trace\n`,
   )
   if (trials === 0) return
   if (systemChanged.trials > 0)
     process.stdout.write(
-      `agents changed system files in ${systemChanged.trials} trials; in ${systemChanged.differ} of them the tests gave other rewards\n`,
+      `agents changed system files in ${systemChanged.trials} trials; in ${systemChanged.differ} of them the tests gave different rewards\n`,
     )
   section(['per trial', 'trials', 'mean', 'min', 'p10', 'median', 'p90', 'max', 'sum'], measureRows(stats))
   section(['outcome', 'trials', 'share'], countRows(stats.outcomes, trials))
@@ -32,7 +32,7 @@ export function printStats(stats: TraceStats, phrases: readonly PhraseCount[]): 
     ]),
   )
   process.stdout.write(
-    `\n${prompts.distinct} distinct prompts; ${prompts.acrossTasks.length} of them at more than one task\n`,
+    `\n${prompts.distinct} distinct prompts; ${prompts.acrossTasks.length} of them in more than one task\n`,
   )
   if (prompts.acrossTasks.length > 0)
     section(

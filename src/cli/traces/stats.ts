@@ -19,8 +19,8 @@ import { printStats, statsDocument } from './stats-table.ts'
 export default () =>
   new Command()
     .description(
-      'Counts what is in the traces of jobs, or in a dataset of traces: turns, tokens, results, what failed and why,\n' +
-        'how often each task was solved, and prompts that several tasks share.',
+      'Counts what is in the traces of jobs, or in a dataset of traces: turns, tokens, results, what failed and why, how ' +
+        'often each task was solved, and prompts that several tasks share.',
     )
     .argument('[path...]', 'parquet files of traces, patterns of such files, or the same as --path')
     .addOption(pathOption())
@@ -29,7 +29,7 @@ export default () =>
     .addOption(filterOption())
     .option(
       '--count <phrase>',
-      'also count this text in what was said, by role, for example "<think>"; repeatable',
+      'also count this text in the messages, by role, for example "<think>"; repeatable',
       several,
     )
     .option('--html <file>', 'also write a page with tables and plots')

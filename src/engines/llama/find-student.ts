@@ -16,6 +16,6 @@ export async function findStudent(name: string, context: PluginContext): Promise
   const known = names.length > 0 ? `: ${[...names].sort().join(', ')}` : ''
   throw new UserError(
     `model ${name}: expected a GGUF file or a student of this package${known}`,
-    'give the path of a file that ends in .gguf',
+    'pass the path of a file that ends in .gguf',
   )
 }

@@ -23,11 +23,16 @@ export default definePlugin({
     threads: count
       .max(64)
       .default(() => Math.min(4, availableParallelism()))
-      .describe('threads that compute (default: one per core, at most 4)'),
-    slots: count.max(256).default(16).describe('conversations at once; their memory is kept for the next turn'),
-    context_tokens: count.optional().describe('longer conversations are refused (default: the model’s own limit)'),
-    max_output_tokens: count.default(2048).describe('for a reply whose request names no limit'),
-    seed: z.number().int().default(0).describe('equal seeds and conversations give equal replies'),
+      .describe('compute threads (default: one per core, at most 4)'),
+    slots: count
+      .max(256)
+      .default(16)
+      .describe('number of conversations in memory at the same time, kept for the next turn'),
+    context_tokens: count
+      .optional()
+      .describe('maximum tokens of a conversation; longer ones are refused (default: the limit of the model)'),
+    max_output_tokens: count.default(2048).describe('token limit of a reply when the request sets none'),
+    seed: z.number().int().default(0).describe('seed for sampling: the same seed and conversation give the same reply'),
   }),
   make: (options, context): Engine & { readonly service: ModelService } => {
     const { file, threads, slots, context_tokens, max_output_tokens, seed, ...client } = options

@@ -28,7 +28,7 @@ export async function loadModelFile<T>(path: string, use: (model: ModelFile) => 
     if (!isOurs && !(error instanceof Error && 'code' in error)) throw error
     const hint = isOurs
       ? 'this engine runs students of trainers/small (Qwen3); for other models use llama.cpp’s server and --engine openai-compatible'
-      : 'name a GGUF file, or a student of this package'
+      : 'pass a GGUF file, or a student of this package'
     throw new UserError(`model ${path}: ${messageOf(error)}`, hint)
   }
 }

@@ -109,8 +109,8 @@ async function load({ path, threads, slots, contextTokens }: ServiceSettings): P
   const context = Math.min(model.shape.context, contextTokens ?? Number.POSITIVE_INFINITY)
   const runner = makeRunner({ ...model, shape: { ...model.shape, context } }, { threads, slots })
   if (runner === null) {
-    const message = `model ${file}: its weights and a conversation of ${context} tokens need more memory than there is, or than 4 GiB`
-    throw new UserError(message, 'give a smaller context_tokens, or use a server of its own')
+    const message = `model ${file}: its weights and a conversation of ${context} tokens need more memory than is available, or more than 4 GiB`
+    throw new UserError(message, 'set a smaller context_tokens, or use a separate server')
   }
   return { runner, tokenizer, context }
 }

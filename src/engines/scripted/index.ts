@@ -13,7 +13,7 @@ import { makeService } from './service.ts'
  */
 export default definePlugin({
   name: 'scripted',
-  summary: 'a stand-in that plays turns from a file or a task’s own solution; no model at all',
+  summary: 'a stand-in without a model, which plays back turns from a file or the task’s own solution',
   options: scriptedOptions,
   make: (options, context): Engine & { readonly service: ModelService } => {
     const model = (options.model ?? 'scripted').replace(/^scripted\/(?=.)/, '')

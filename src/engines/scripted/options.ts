@@ -25,25 +25,30 @@ export const scriptedOptions = z.strictObject({
       z.array(z.string().min(1)),
     ])
     .default([])
-    .describe('folders of tasks whose solutions are played'),
-  script: z.string().min(1).optional().describe('a file of turns; it comes before solutions'),
+    .describe('folders of tasks whose solutions to play back'),
+  script: z.string().min(1).optional().describe('file of turns to play back; used before solutions'),
   turns: z
     .enum(['one', 'few', 'many'])
     .default('few')
-    .describe('how a solution is played: in one turn, in three, or one command at a time'),
+    .describe('how to play back a solution: in one turn, in three, or one command at a time'),
   wordy: z.boolean().default(false).describe('describe every command of a solution before typing it'),
   seed: z.number().int().default(0),
-  context_tokens: z.number().int().positive().default(131_072).describe('longer conversations are refused'),
+  context_tokens: z
+    .number()
+    .int()
+    .positive()
+    .default(131_072)
+    .describe('maximum tokens of a conversation; longer ones are refused'),
   latency_ms: latency.default(0),
-  tokens_per_sec: z.number().positive().optional().describe('how fast replies are written (default: at once)'),
-  max_running: z.number().int().positive().optional().describe('requests at once; the others wait'),
+  tokens_per_sec: z.number().positive().optional().describe('speed of replies (default: immediate)'),
+  max_running: z.number().int().positive().optional().describe('number of concurrent requests; others wait'),
   cache_tokens: z
     .number()
     .int()
     .positive()
     .default(4_000_000)
-    .describe('memory for running conversations, for the metrics'),
-  reasoning: z.boolean().default(false).describe('think a little before each turn'),
+    .describe('memory for running conversations, as reported in the metrics'),
+  reasoning: z.boolean().default(false).describe('add a little reasoning before each turn'),
   faults: z.array(faultSchema).default([]),
 })
 export type ScriptedOptions = z.output<typeof scriptedOptions>

@@ -62,7 +62,7 @@ export function tokensFor(credentials: Credentials, http: HttpClient, now: () =>
     if (status >= 300 || !answer.success) {
       const isOver = status >= 500 || status === 429
       const why = faultSchema.safeParse(parseJson(body.toString('utf8'))).data?.error ?? 'no token in its answer'
-      throw refused(`${new URL(credentials.token_uri).host} gives no token: ${status} ${why}`, isOver)
+      throw refused(`${new URL(credentials.token_uri).host} returned no token: ${status} ${why}`, isOver)
     }
     const { access_token: token, expires_in: sec } = answer.data
     return { token, until: now() + Math.max(0, sec - 120) * 1000 }
@@ -102,7 +102,7 @@ export const tokensOfGcloud =
     const { code, stdout } = await execProgram([gcloud, 'auth', 'print-access-token'], { timeoutSec: 60 })
     const token = stdout.trim()
     if (code === 0 && /^[\x21-\x7e]+$/.test(token)) return { token, until: Date.now() + 5 * 60_000 }
-    throw refused('gcloud auth print-access-token gives no token: run gcloud auth login', false)
+    throw refused('gcloud auth print-access-token returned no token: run gcloud auth login', false)
   }
 
 function refused(message: string, retryable: boolean): BoundaryError {

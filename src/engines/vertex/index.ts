@@ -22,9 +22,9 @@ import {
 
 const options = z.strictObject({
   ...serverOptions,
-  project: z.string().min(1).optional().describe('the project that pays, if not that of the credentials'),
+  project: z.string().min(1).optional().describe('project to bill (default: that of the credentials)'),
   location: z.string().min(1).optional().describe('where models run, for example europe-west1 (default: global)'),
-  credentials: z.string().min(1).optional().describe('a file of credentials, if not GOOGLE_APPLICATION_CREDENTIALS'),
+  credentials: z.string().min(1).optional().describe('file of credentials (default: GOOGLE_APPLICATION_CREDENTIALS)'),
 })
 type Options = z.output<typeof options>
 
@@ -98,13 +98,13 @@ function credentialsOf(named: string | undefined, env: PluginContext['env']): Cr
   } catch (error) {
     if (error instanceof UserError) throw error
     if (path === undefined) return null
-    throw new UserError(`engine vertex: cannot read the credentials ${path}`, 'name a file that you can read')
+    throw new UserError(`engine vertex: cannot read the credentials ${path}`, 'pass a file that you can read')
   }
 }
 
 function missingProject(): never {
   throw new UserError(
-    'engine vertex: expected the project that pays, got none',
+    'engine vertex: expected a project to bill, got none',
     'export GOOGLE_CLOUD_PROJECT=..., or set the option project',
   )
 }

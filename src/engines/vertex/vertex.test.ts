@@ -147,7 +147,7 @@ test('a person who is logged in asks with a refresh token, or gcloud gives one',
 
 test('without credentials, a project or a good file, the message says what to do, and shows nothing of the file', async () => {
   expect(() => engineOf({})).toThrow('engine vertex: expected credentials of Google Cloud, found none')
-  expect(() => engineOf({ CLOUDSDK_AUTH_ACCESS_TOKEN: 'a-token' })).toThrow('expected the project that pays')
+  expect(() => engineOf({ CLOUDSDK_AUTH_ACCESS_TOKEN: 'a-token' })).toThrow('expected a project to bill')
   const odd = await keyFile({ type: 'service_account', client_email: 'planted@secret', private_key: '' })
   expect(() => engineOf({ GOOGLE_APPLICATION_CREDENTIALS: odd })).toThrow(/private_key is missing or wrong$/)
   expect(() => engineOf({ GOOGLE_APPLICATION_CREDENTIALS: '/no/such' })).toThrow('cannot read the credentials /no/such')
@@ -158,7 +158,7 @@ test('without credentials, a project or a good file, the message says what to do
   const refused = engineOf({ GOOGLE_APPLICATION_CREDENTIALS: await keyFile(account(uri)) }).client('gemini-x')
   await expect(refused.complete(hello)).rejects.toMatchObject({
     ...{ name: 'BoundaryError', code: 'AuthenticationError', retryable: false },
-    message: expect.stringContaining('gives no token: 400 invalid_grant'),
+    message: expect.stringContaining('returned no token: 400 invalid_grant'),
   })
 })
 

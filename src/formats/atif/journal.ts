@@ -131,7 +131,7 @@ function tailOfDead({ steps }: Draft): TrajectoryTail {
     total_cached_tokens: total('cached_tokens'),
     ...(total('cost_usd') > 0 && { total_cost_usd: total('cost_usd') }),
   }
-  return { final_metrics, notes: 'The run was interrupted; this was put together from its journal.' }
+  return { final_metrics, notes: 'The run was interrupted; this trajectory was rebuilt from its journal.' }
 }
 
 /** The text of a trajectory the way Harbor prints it: two spaces, no absent fields, lists of numbers on one line, ASCII only. */

@@ -86,7 +86,7 @@ function checkTrajectory(trajectory: Trajectory, context: Context): void {
   for (const [i, { trajectory_id: id }] of (trajectory.subagent_trajectories ?? []).entries()) {
     const path = ['subagent_trajectories', i, 'trajectory_id']
     if (id === undefined) fail(context, path, 'a trajectory inside another needs an id')
-    else if (ids.has(id)) fail(context, path, `${JSON.stringify(id)} is taken by another one`)
+    else if (ids.has(id)) fail(context, path, `${JSON.stringify(id)} is already used`)
     else ids.add(id)
   }
 }

@@ -38,8 +38,10 @@ test('what is missing is told before a run, with the command that provides it, u
   ])
   expect((await findPacks({ packs, benchmarks, waive: ['gaia'] })).waived).toEqual(['gaia'])
   await expect(loadPacks({ packs, benchmarks: ['gaia'], words: 8 })).rejects.toMatchObject({
-    message: expect.stringMatching(/^decontamination: no pack of gaia \(gated: .*looked for .*gaia\.pack/),
-    hint: "build it with ot-agent benchmarks pack gaia, or leave it out knowingly with waive: ['gaia']",
+    message: expect.stringMatching(
+      /^decontamination: expected a pack of gaia, found none \(gated: .*looked for .*gaia\.pack/,
+    ),
+    hint: "build it with ot-agent benchmarks pack gaia, or skip this benchmark explicitly with waive: ['gaia']",
   })
 })
 
@@ -55,7 +57,7 @@ test('a pack of another benchmark is refused', async () => {
 test('a stage cannot ask for fewer words in a row than a pack has runs of', async () => {
   const packs = await folderWith({ 'gaia.pack': 'gaia' })
   await expect(loadPacks({ packs, benchmarks: ['gaia'], words: 5 })).rejects.toThrow(
-    /expected runs of 5 words, found runs of 8/,
+    /expected sequences of 5 words, found sequences of 8/,
   )
 })
 
@@ -65,7 +67,7 @@ test('texts that lie beside are hashed on the spot, and lines that are none are 
   const { packs: loaded } = await loadPacks({ packs, benchmarks: ['own'], words: 5 })
   expect(loaded[0]?.pack).toEqual(makePack('own', texts, 5))
   await writeFile(join(packs, 'own.jsonl'), '{"id": "a"}\n')
-  await expect(loadPacks({ packs, benchmarks: ['own'], words: 5 })).rejects.toThrow(/line 1 is no benchmark task/)
+  await expect(loadPacks({ packs, benchmarks: ['own'], words: 5 })).rejects.toThrow(/line 1 is not a benchmark task/)
   await writeFile(join(packs, 'own.jsonl'), '\n')
-  await expect(loadPacks({ packs, benchmarks: ['own'], words: 5 })).rejects.toThrow('holds no tasks')
+  await expect(loadPacks({ packs, benchmarks: ['own'], words: 5 })).rejects.toThrow('expected tasks, found none')
 })

@@ -76,8 +76,8 @@ export async function missingPacks(ask: PacksAsk): Promise<readonly MissingPack[
 /** What tells a user about a pack that is missing. */
 function missingPackError({ benchmark, looked, command, why }: MissingPack): UserError {
   return new UserError(
-    `decontamination: no pack of ${benchmark}${why === undefined ? '' : ` (${why})`}; looked for ${looked.join(', ')}`,
-    `build it with ${command}, or leave it out knowingly with waive: ['${benchmark}']`,
+    `decontamination: expected a pack of ${benchmark}, found none${why === undefined ? '' : ` (${why})`}; looked for ${looked.join(', ')}`,
+    `build it with ${command}, or skip this benchmark explicitly with waive: ['${benchmark}']`,
   )
 }
 
@@ -109,7 +109,7 @@ async function readFound(found: FoundPack, words: number): Promise<{ pack: Pack;
   refuseOther(found, header.benchmark)
   if (words < header.words)
     throw new UserError(
-      `${file}: expected runs of ${words} words, found runs of ${header.words}`,
+      `${file}: expected sequences of ${words} words, found sequences of ${header.words}`,
       `set words to ${header.words} or more, or build a pack with --words ${words}`,
     )
   return { pack, digest: header.sha256 }
@@ -171,11 +171,12 @@ async function readTexts(file: string): Promise<readonly BenchmarkText[]> {
     const parsed = lineSchema.safeParse('fields' in row ? row.fields : undefined)
     if (!parsed.success)
       throw new UserError(
-        `${file}: ${row.where} is no benchmark task`,
-        'each line is JSON with the texts `id` and `instruction`',
+        `${file}: ${row.where} is not a benchmark task`,
+        'each line must be a JSON object with the strings `id` and `instruction`',
       )
     texts.push(parsed.data)
   }
-  if (texts.length === 0) throw new UserError(`${file} holds no tasks`, 'one line of JSON for each')
+  if (texts.length === 0)
+    throw new UserError(`${file}: expected tasks, found none`, 'write one line of JSON for each task')
   return texts
 }

@@ -48,7 +48,10 @@ export async function withGitTree<T>(
 async function refuseOutside(dir: string, path: string, url: string): Promise<void> {
   const real = await realpath(join(dir, path)).catch(() => null)
   if (real === null || isInside(await realpath(dir), real)) return
-  throw new UserError(`${url}: ${path} leads out of the repository`, 'a folder of tasks may not be a link to elsewhere')
+  throw new UserError(
+    `${url}: ${path} leads out of the repository`,
+    'the folder of tasks must not be a link to another place',
+  )
 }
 
 async function git(args: readonly string[], url: string): Promise<void> {

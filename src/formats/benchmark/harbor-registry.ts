@@ -66,7 +66,7 @@ async function copyTask(from: string, to: string): Promise<void> {
     await copyTree(from, to)
   } catch (error) {
     if (isMissing(error))
-      throw new UserError(`${from}: the registry names a task that is not there`, 'choose another version')
+      throw new UserError(`${from}: the registry lists a task that does not exist`, 'choose another version')
     throw error
   }
 }
@@ -76,8 +76,8 @@ async function readRegistry(registry: string, signal: AbortSignal): Promise<read
   const parsed = registrySchema.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
   throw new UserError(
-    `${registry}: expected a registry of Harbor's, found something else`,
-    'a list of datasets as JSON',
+    `${registry}: expected a Harbor registry, found another file`,
+    'a registry is a JSON list of datasets',
   )
 }
 
@@ -86,7 +86,7 @@ async function readLocal(path: string): Promise<string> {
     return await readFile(path, 'utf8')
   } catch (error) {
     if (!isMissing(error)) throw error
-    throw new UserError(`${path}: expected a registry of Harbor's, found nothing there`, 'check --registry')
+    throw new UserError(`${path}: expected a Harbor registry, found nothing there`, 'check --registry')
   }
 }
 
@@ -129,7 +129,7 @@ function newest(versions: readonly Dataset[]): Dataset | undefined {
 /** The folder a task gets; names and paths of a registry are hostile. */
 function nameOf({ name, path }: z.output<typeof taskSchema>, registry: string): string {
   const as = name ?? path.split('/').filter(Boolean).at(-1) ?? ''
-  const why = whyUnsafe(path) ?? (as.includes('/') ? 'it is no name of one folder' : whyUnsafe(as))
+  const why = whyUnsafe(path) ?? (as.includes('/') ? 'it is not the name of a single folder' : whyUnsafe(as))
   if (why === null && as !== '' && as !== '.') return as
   throw new UserError(
     `${registry}: task ${JSON.stringify(as.slice(0, 100))} at ${JSON.stringify(path.slice(0, 200))} is refused: ${why ?? 'it has no name'}`,

@@ -98,9 +98,9 @@ export function parsePack(bytes: Buffer, file: string): { readonly header: PackH
     keys[i] = key
     tags[i] = input.word()
     owners[i] = input.number()
-    if (key >= 2 ** 24 || (owners[i] ?? 0) >= tasks.length) throw damaged(file, `run ${i} is of no task`)
+    if (key >= 2 ** 24 || (owners[i] ?? 0) >= tasks.length) throw damaged(file, `sequence ${i} belongs to no task`)
   }
-  if (!input.isDone()) throw damaged(file, 'there is more in it than it says')
+  if (!input.isDone()) throw damaged(file, 'it contains more than it declares')
   return { header, pack: { benchmark: header.benchmark, words: header.words, tasks, keys, tags, owners } }
 }
 

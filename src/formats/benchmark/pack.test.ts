@@ -81,5 +81,5 @@ test('what is no pack, or one of another format, is refused by name', () => {
 
 test('two tasks of one name are refused', () => {
   const twice = [...tasks, { id: 'maze', instruction: 'Another one.' }]
-  expect(() => makePack('small', twice, 8)).toThrow('two tasks are called "maze"')
+  expect(() => makePack('small', twice, 8)).toThrow('expected different task ids, got "maze"')
 })

@@ -120,7 +120,7 @@ function refuseTwins(sorted: readonly BenchmarkText[]): void {
   const twin = sorted.find(({ id }, i) => id === sorted[i + 1]?.id)
   if (twin)
     throw new UserError(
-      `two tasks are called ${JSON.stringify(twin.id.slice(0, 200))}`,
+      `expected different task ids, got ${JSON.stringify(twin.id.slice(0, 200))} twice`,
       'each task needs its own id; --id-column names another column',
     )
 }

@@ -88,7 +88,8 @@ async function readFileTexts(file: string, choice: TextsChoice): Promise<readonl
   let nth = 0
   for await (const row of readRecords(file)) {
     nth++
-    if ('problem' in row) throw new UserError(`${file}: ${row.where}: ${row.problem}`, 'is it whole?')
+    if ('problem' in row)
+      throw new UserError(`${file}: ${row.where}: ${row.problem}`, 'check that the file is complete')
     if (nth === 1 && choice.text === undefined && Object.hasOwn(row.fields, 'task_binary')) return readPackedTasks(file)
     texts.push(toText(row, nth, file, choice))
   }
@@ -121,11 +122,11 @@ function toText(row: Extract<FileRow, { fields: unknown }>, nth: number, file: s
     if (asked === undefined ? option === '--text-column' : !Object.hasOwn(fields, asked))
       throw new UserError(
         `${file}: ${where}: expected ${asked === undefined ? 'a column with the text of a task' : `the column ${asked}`}, found ${Object.keys(fields).slice(0, 20).join(', ') || 'none'}`,
-        `name it with ${option}`,
+        `pass its name with ${option}`,
       )
   const instruction = spoken(fields[textColumn ?? ''])
   if (instruction.trim() === '')
-    throw new UserError(`${file}: ${where}: the column ${textColumn} holds no text`, 'is it the right --text-column?')
+    throw new UserError(`${file}: ${where}: the column ${textColumn} holds no text`, 'check --text-column')
   const id = idColumn === undefined ? undefined : fields[idColumn]
   const isName = typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint'
   return { id: isName ? String(id) : String(nth).padStart(4, '0'), instruction: stripCanary(instruction) }

@@ -100,7 +100,7 @@ export async function readService(
 }
 
 function refuseReach(raw: Readonly<Record<string, unknown>>, fail: (what: string) => Error): void {
-  if (raw.privileged !== undefined && raw.privileged !== false) throw fail('privileged would give the host away')
+  if (raw.privileged !== undefined && raw.privileged !== false) throw fail('privileged would give access to the host')
   const allowed: Record<string, RegExp> = {
     network_mode: /^(none|bridge|service:[\w.-]+)$/,
     ipc: /^(private|shareable|service:[\w.-]+)$/,

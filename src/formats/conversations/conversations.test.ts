@@ -161,11 +161,11 @@ test('rows of parquet are read after a while too, when the database was closed',
 
 test('what is no dataset is refused with what was expected', async () => {
   const dir = await makeTempDir()
-  await expect(openRows(join(dir, 'none'))).rejects.toThrow('expected a dataset, got nothing there')
+  await expect(openRows(join(dir, 'none'))).rejects.toThrow('expected a dataset, found nothing there')
   await expect(openRows(dir)).rejects.toThrow('a folder without one')
   writeFileSync(join(dir, 'x.parquet'), 'no parquet')
   await expect(openRows(join(dir, 'x.parquet'))).rejects.toThrow('cannot be read as parquet')
   writeFileSync(join(dir, 'x.jsonl'), 'no json\n')
   const source = await openRows(join(dir, 'x.jsonl'))
-  await expect(source.scan(new AbortController().signal).next()).rejects.toThrow('expected one JSON object a line')
+  await expect(source.scan(new AbortController().signal).next()).rejects.toThrow('expected one JSON object per line')
 })

@@ -45,8 +45,8 @@ export async function openRows(path: string): Promise<RowSource> {
   if (files.length > 0) return new RecordRows(files)
   const kind = await kindAt(path)
   throw new UserError(
-    `${path}: expected a dataset, got ${kind === 'none' ? 'nothing there' : kind === 'dir' ? 'a folder without one' : 'another file'}`,
-    'name a file that ends in .parquet, .jsonl, .json, .csv or .xlsx, or a folder of such files',
+    `${path}: expected a dataset, found ${kind === 'none' ? 'nothing there' : kind === 'dir' ? 'a folder without one' : 'another file'}`,
+    'pass a file that ends in .parquet, .jsonl, .json, .csv or .xlsx, or a folder of such files',
   )
 }
 
@@ -123,7 +123,10 @@ class JsonRows implements RowSource {
   private refuse(file: string, number: number): RowRecord {
     // A file of other things is refused; one odd line among rows is shown as what it is.
     if (number > 0) return odd
-    throw new UserError(`${file}: expected one JSON object a line, got something else`, 'is it a JSON lines file?')
+    throw new UserError(
+      `${file}: expected one JSON object per line, got something else`,
+      'check that it is a JSON Lines file',
+    )
   }
 }
 

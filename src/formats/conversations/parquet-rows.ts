@@ -198,5 +198,5 @@ async function explained<T>(path: string, work: () => Promise<T>): Promise<T> {
 function refused(path: string, error: unknown): Error {
   if (error instanceof UserError) return error
   const [why = ''] = messageOf(error).split('\n')
-  return new UserError(`${path} cannot be read as parquet: ${why.slice(0, 300)}`, 'is the file whole?')
+  return new UserError(`${path} cannot be read as parquet: ${why.slice(0, 300)}`, 'check that the file is complete')
 }

@@ -80,7 +80,7 @@ export class BuildContext {
   }
 
   private async take(path: string): Promise<Selected> {
-    if (path !== '.' && this.ignore.leavesOut(path)) throw new ContextError(`${path} is left out by .dockerignore`)
+    if (path !== '.' && this.ignore.leavesOut(path)) throw new ContextError(`${path} is excluded by .dockerignore`)
     const name = basename(path)
     const parent = await this.resolve(dirname(path))
     const itself = join(parent, path === '.' ? '' : name)

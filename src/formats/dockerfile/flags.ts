@@ -28,7 +28,7 @@ export class Flags {
   /** The value of an option that may stand once. */
   one(name: string): string | null {
     const values = this.all(name)
-    if (values.length > 1) throw dockerfileError(this.at, `${this.instruction} --${name} stands twice`)
+    if (values.length > 1) throw dockerfileError(this.at, `${this.instruction} --${name} occurs twice`)
     if (values[0] === '') throw dockerfileError(this.at, `${this.instruction} --${name} needs a value`)
     return values[0] ?? null
   }

@@ -84,7 +84,7 @@ function readDirectives(physical: readonly PhysicalLine[], file: string): Map<st
     const value = match?.[2]?.trim()
     if (name === undefined || !value || !['escape', 'syntax', 'check'].includes(name)) break
     const at = { file, line: index + 1 }
-    if (directives.has(name)) throw dockerfileError(at, `the directive ${name} stands twice`)
+    if (directives.has(name)) throw dockerfileError(at, `the directive ${name} occurs twice`)
     if (name === 'escape' && value !== '\\' && value !== '`') {
       throw dockerfileError(at, `expected escape=\\ or escape=\`, got ${JSON.stringify(value)}`)
     }

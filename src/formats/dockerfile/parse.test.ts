@@ -193,7 +193,7 @@ describe('what is not well-formed throws with its line', () => {
     ['FROM a\n\nRUN', '3: RUN needs an argument'],
     ['FROM a\nCOPY x', '2: COPY needs a source'],
     ['FROM a\nCOPY --wrong x y', '2: COPY has no option --wrong'],
-    ['FROM a\nCOPY --chown=a --chown=b x y', '2: COPY --chown stands twice'],
+    ['FROM a\nCOPY --chown=a --chown=b x y', '2: COPY --chown occurs twice'],
     ['FROM a\nADD --from=b x y', '2: ADD has no option --from'],
     ['FROM a\nENV novalue', '2: ENV expects name=value'],
     ['FROM a\nENV a=\0--bind', '2: there is a NUL character'],

@@ -83,7 +83,7 @@ function parseInstruction(text: InstructionText): Instruction {
     case 'STOPSIGNAL':
       return { kind: 'label', line }
     case 'ONBUILD':
-      return { kind: 'refused', line, reason: 'ONBUILD cannot be replayed: nothing is built from this image' }
+      return { kind: 'refused', line, reason: 'ONBUILD is not supported: nothing is built from this image' }
     default:
       throw dockerfileError(at, `unknown instruction ${JSON.stringify(source.name)}`)
   }

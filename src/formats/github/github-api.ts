@@ -67,7 +67,7 @@ export function makeGithub({ env, signal, notify, pause = sleep }: GithubAt): Gi
       const isDown = isLost || answer.status >= 500
       trouble = isLost ? answer.message : isDown ? `status ${answer.status}` : `it asks to wait for ${waitSec} s`
       if (waitSec * 1000 > longestWaitMs || nth === mostTries) break
-      notify(isDown ? `GitHub: ${trouble}; asked again in ${waitSec} s` : `GitHub asks to wait for ${waitSec} s`)
+      notify(isDown ? `GitHub: ${trouble}; retrying in ${waitSec} s` : `GitHub asks to wait for ${waitSec} s`)
       await pause(waitMs ?? 0, signal)
     }
     throw new UserError(
@@ -90,8 +90,8 @@ function tokenIn(env: GithubAt['env']): string {
   // Such as the carriage return of a file from Windows.
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new UserError(
-      'GITHUB_TOKEN or GH_TOKEN contains a space, a line break or another character that no token has',
-      'set it again, without anything around the token',
+      'GITHUB_TOKEN or GH_TOKEN contains a space, a line break or another character that tokens never contain',
+      'set it again, to the token and nothing else',
     )
   return token
 }

@@ -99,7 +99,7 @@ test('a server that is not there is asked again aloud, and the error names the t
   })
   expect(waits).toHaveLength(7)
   expect(notes).toHaveLength(7)
-  expect(notes[0]).toMatch(/^GitHub: .*ECONNREFUSED.*; asked again in 2 s$/)
+  expect(notes[0]).toMatch(/^GitHub: .*ECONNREFUSED.*; retrying in 2 s$/)
 })
 
 test('a token that no request can carry is refused without printing it', () => {

@@ -175,9 +175,8 @@ export const taskSchema = z
   .superRefine((raw, context) => {
     const complain = (message: string) => context.addIssue({ code: 'custom', message })
     if ((raw.path === null) === (raw.name === null)) complain('expected either path or name, got both or neither')
-    if (raw.ref !== null && raw.name === null) complain('ref goes with name, which is not given')
-    if (raw.git_commit_id !== null && raw.git_url === null)
-      complain('git_commit_id goes with git_url, which is not given')
+    if (raw.ref !== null && raw.name === null) complain('ref needs name, which is not set')
+    if (raw.git_commit_id !== null && raw.git_url === null) complain('git_commit_id needs git_url, which is not set')
     if (raw.name !== null && !raw.name.includes('/'))
       complain(`name: expected org/name, got ${JSON.stringify(raw.name)}`)
   })

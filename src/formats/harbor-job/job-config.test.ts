@@ -102,7 +102,7 @@ describe('reading', () => {
     ['agents: [{env: {PORT: 8080}}]', 'job.yaml: agents[0].env.PORT: expected a text, got 8080'],
     ['environment: {env: [oops]}', 'job.yaml: environment.env: expected a mapping, got ["oops"]'],
     ['datasets: [{path: a, name: b}]', 'job.yaml: datasets[0]: expected either path or name, got both or neither'],
-    ['tasks: [{path: a, ref: b}]', 'job.yaml: tasks[0]: ref goes with name, which is not given'],
+    ['tasks: [{path: a, ref: b}]', 'job.yaml: tasks[0]: ref needs name, which is not set'],
     [
       'metrics: [{type: median}]',
       'job.yaml: metrics[0].type: expected one of sum, min, max, mean, uv-script, got "median"',
@@ -116,7 +116,7 @@ describe('reading', () => {
 
   test('broken syntax and unknown endings are refused by name', () => {
     expect(() => yaml('a: [')).toThrow(/^job\.yaml: expected YAML, got: /)
-    expect(() => yaml('a: &a [*a]')).toThrow('job.yaml: expected YAML, got: an alias inside of what it stands for')
+    expect(() => yaml('a: &a [*a]')).toThrow('job.yaml: expected YAML, got: an alias inside the value it refers to')
     expect(() => readDocument('{', 'job.json')).toThrow(/^job\.json: expected JSON, got: /)
     expect(() => readDocument('', 'job.toml')).toThrow('job.toml: expected a .yaml, .yml or .json file')
   })

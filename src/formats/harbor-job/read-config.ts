@@ -194,7 +194,7 @@ function migrateMounts(environment: Raw): ConfigWarning[] {
 }
 
 function legacy(path: string, instead: string): ConfigWarning {
-  return { path, kind: 'legacy', message: `${path} is an old spelling; ${instead}` }
+  return { path, kind: 'legacy', message: `${path} is a deprecated spelling; ${instead}` }
 }
 
 function isRaw(value: unknown): value is Raw {

@@ -16,5 +16,5 @@ export function readDocument(text: string, path: string, format = formatOf(path)
 function formatOf(path: string): 'yaml' | 'json' {
   if (/\.ya?ml$/i.test(path)) return 'yaml'
   if (/\.json$/i.test(path)) return 'json'
-  throw new UserError(`${path}: expected a .yaml, .yml or .json file`, 'give the config file one of these endings')
+  throw new UserError(`${path}: expected a .yaml, .yml or .json file`, 'rename the config file to end in one of these')
 }

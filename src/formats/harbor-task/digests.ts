@@ -119,7 +119,7 @@ class Walk {
     if (++this.#entries <= maxEntries) return
     throw new UserError(
       `${this.root}: expected at most ${maxEntries} files, got more`,
-      'links count as what they lead to',
+      'a link counts as the files it points to',
     )
   }
 }
@@ -135,7 +135,7 @@ function isPackaged(path: string): boolean {
 }
 
 function isCycle(path: string): UserError {
-  return new UserError(`${path}: expected a tree, got a link to a directory it lies in`, 'remove the link')
+  return new UserError(`${path}: expected no loops, got a link to a directory that contains it`, 'remove the link')
 }
 
 function sha256(text: string): string {

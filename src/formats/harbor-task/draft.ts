@@ -54,10 +54,7 @@ const filesAtOnce = 32
 export function draftFiles(draft: TaskDraft): Readonly<Record<string, DraftFile>> {
   const named = `task ${JSON.stringify(draft.name)}`
   if (draft.instruction.trim() === '')
-    throw new UserError(
-      `${named}: expected an instruction, got an empty one`,
-      'drop the row, or say what is to be done',
-    )
+    throw new UserError(`${named}: expected an instruction, got an empty one`, 'drop the row, or write an instruction')
   for (const path of Object.keys(draft.files)) checkPath(path, named)
   const hasImage = tableAt(draft.config, 'environment').docker_image !== undefined
   const isBuilt = hasImage || Object.hasOwn(draft.files, dockerfile) || hasCompose(draft)

@@ -14,7 +14,7 @@ export async function editTaskTomls(dirs: readonly string[], change: (table: Tab
   for (const dir of dirs) {
     const path = join(dir, taskFileName)
     const before = await readTaskText(dir, path)
-    if (before === null) throw new UserError(`${path}: expected a task.toml, found none`, 'name folders of tasks')
+    if (before === null) throw new UserError(`${path}: expected a task.toml, found none`, 'pass folders of tasks')
     const text = `${stringify(change(parseToml(before, path))).trim()}\n`
     parseTaskToml(text, path)
     edited.push({ path, text })

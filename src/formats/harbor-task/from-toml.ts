@@ -133,7 +133,7 @@ function checkStepNames(steps: readonly { readonly name: string }[], refuse: Ref
   for (const [i, { name }] of steps.entries()) {
     if (!isDirectoryName(name)) refuse(`steps[${i}].name`, 'the name of one directory below steps/', name)
     const folded = name.normalize('NFC').toLowerCase()
-    if (seen.has(folded)) refuse(`steps[${i}].name`, 'a name that no other step has', name)
+    if (seen.has(folded)) refuse(`steps[${i}].name`, 'a unique name', name)
     seen.add(folded)
   }
 }
@@ -163,13 +163,14 @@ function placeOf(artifact: Artifact): string {
 function checkPlaces(artifacts: readonly Artifact[], key: string, refuse: Refuse): void {
   for (const [i, artifact] of artifacts.entries()) {
     const place = placeOf(artifact)
-    if (place === 'manifest.json') refuse(key, 'no artefact at manifest.json, where the manifest goes', artifact.source)
+    if (place === 'manifest.json')
+      refuse(key, 'no artifact at manifest.json, which is reserved for the manifest', artifact.source)
     const other = artifacts
       .slice(0, i)
       .find((earlier) => overlaps(placeOf(earlier), place) && !isSame(earlier, artifact))
     if (other) {
       const hint = 'give one of them another destination'
-      refuse(key, 'artefacts in different places', `${other.source} and ${artifact.source}, both at ${place}`, hint)
+      refuse(key, 'artifacts in different places', `${other.source} and ${artifact.source}, both at ${place}`, hint)
     }
   }
 }

@@ -38,7 +38,7 @@ test('says what part of a task is missing', async () => {
     /environment: expected a directory, found a file/,
   )
   expect(await messageFor({ 'tests/test.sh': null })).toMatch(
-    /tests\/test.sh: expected the script .*, found no such file/,
+    /tests\/test.sh: expected the test script, found no such file/,
   )
 })
 
@@ -85,10 +85,7 @@ test.each([
     'steps[0].agent.timeout_sec: expected a number of seconds, got []',
   ],
   ['[[steps]]\nname = "../one"', 'steps[0].name: expected the name of one directory below steps/, got "../one"'],
-  [
-    '[[steps]]\nname = "one"\n[[steps]]\nname = "ONE"',
-    'steps[1].name: expected a name that no other step has, got "ONE"',
-  ],
+  ['[[steps]]\nname = "one"\n[[steps]]\nname = "ONE"', 'steps[1].name: expected a unique name, got "ONE"'],
   [
     '[[steps]]\nname = "one"\nmin_reward = "high"',
     'steps[0].min_reward: expected a number, or a table of numbers, got "high"',
@@ -135,7 +132,7 @@ test.each([
   ],
   [
     'artifacts = [{ source = "/a", destination = "manifest.json" }]',
-    'artifacts: expected no artefact at manifest.json',
+    'artifacts: expected no artifact at manifest.json',
   ],
   [
     'artifacts = [{ source = "/a", destination = "../x" }]',
@@ -147,15 +144,15 @@ test.each([
   ],
   [
     'artifacts = ["/a/out", "/b/out"]',
-    'artifacts: expected artefacts in different places, got "/a/out and /b/out, both at out"',
+    'artifacts: expected artifacts in different places, got "/a/out and /b/out, both at out"',
   ],
   [
     'artifacts = ["/a", { source = "/b", destination = "a/deeper" }]',
-    'artifacts: expected artefacts in different places',
+    'artifacts: expected artifacts in different places',
   ],
   [
     'artifacts = ["/a"]\n[[steps]]\nname = "one"\nartifacts = ["/b/a"]',
-    'steps[0].artifacts: expected artefacts in different places',
+    'steps[0].artifacts: expected artifacts in different places',
   ],
 ])('refuses what contradicts itself: %j', async (text, message) => {
   expect(await modern(text)).toContain(message)
@@ -180,7 +177,9 @@ test('names the step whose directory, instruction or tests are missing', async (
     /steps\/one\/instruction.md: expected the instruction/,
   )
   const untested = { 'task.toml': steps, 'steps/one/instruction.md': 'x', 'tests/test.sh': null }
-  expect(await messageFor(untested)).toMatch(/steps\/one\/tests\/test.sh or .*\/tests\/test.sh: expected the script/)
+  expect(await messageFor(untested)).toMatch(
+    /steps\/one\/tests\/test.sh or .*\/tests\/test.sh: expected the test script/,
+  )
 })
 
 test('refuses parts that are links out of the task', async () => {
@@ -206,7 +205,7 @@ test('says which file may not be read', async () => {
     const dir = await makeTask()
     await chmod(join(dir, part), 0o000)
     const error = await asOrdinaryUser(() => errorOf(loadTask(dir)))
-    expect(error.message).toMatch(new RegExp(`${part}.*: expected it to be readable, got permission denied`))
+    expect(error.message).toMatch(new RegExp(`${part}.*: expected a readable file, got permission denied`))
     await chmod(join(dir, part), 0o755)
   }
 })

@@ -80,7 +80,7 @@ async function placeEnvironment(dir: string, settings: TaskSettings): Promise<En
   if (kind !== 'dir' && !isOptional) {
     throw new UserError(
       `${path}: expected a directory, found ${kind === null ? 'nothing' : 'a file'}`,
-      'put the Dockerfile there, or name an image with [environment] docker_image in task.toml',
+      'put the Dockerfile there, or set an image with [environment] docker_image in task.toml',
     )
   }
   return { ...settings.environment, dir: path }
@@ -135,8 +135,8 @@ async function checkTests(
   const paths = dirs.map((dir) => join(testsDir(dir), script))
   for (const path of paths) if ((await kindInTask(taskDir, path)) === 'file') return
   throw new UserError(
-    `${paths.join(' or ')}: expected the script that tests the work, found no such file`,
-    'without tests nothing can be scored; --disable-verification runs a task all the same',
+    `${paths.join(' or ')}: expected the test script, found no such file`,
+    'nothing can be scored without tests; --disable-verification runs the task anyway',
   )
 }
 

@@ -64,7 +64,7 @@ async function atTask<T>(dir: string, work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     if (error instanceof ContextError)
-      throw new UserError(`${dir}: ${error.message}`, 'a build sees only what lies in the environment’s own folder')
+      throw new UserError(`${dir}: ${error.message}`, 'a build sees only files in the folder of the environment')
     throw error
   }
 }

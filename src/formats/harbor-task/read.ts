@@ -64,7 +64,7 @@ export async function readTaskText(root: string, path: string): Promise<string |
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw new UserError(`${path}: expected UTF-8 text, got bytes that are not`, `save ${path} as UTF-8`)
+    throw new UserError(`${path}: expected UTF-8 text, got other bytes`, `save ${path} as UTF-8`)
   }
 }
 
@@ -76,7 +76,7 @@ export async function orUserError<T>(path: string, work: () => Promise<T>): Prom
     if (error instanceof UserError || codeOf(error) === undefined) throw error
     const isForbidden = codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM'
     throw new UserError(
-      `${path}: expected it to be readable, got ${isForbidden ? 'permission denied' : messageOf(error)}`,
+      `${path}: expected a readable file, got ${isForbidden ? 'permission denied' : messageOf(error)}`,
       isForbidden ? `check the permissions: ls -la ${path}` : `check ${path}`,
     )
   }
@@ -95,7 +95,7 @@ function readCapped(path: string): Uint8Array {
     if (size <= maxTextBytes) return readFileSync(file)
     throw new UserError(
       `${path}: expected at most ${maxTextBytes} bytes of text, got ${size}`,
-      'is this the right file?',
+      'check that this is the right file',
     )
   } finally {
     closeSync(file)

@@ -29,12 +29,10 @@ test('refuses a path that is taken, and one it may not write to', async () => {
   const folder = await makeTempDir()
   const dir = join(folder, 'new')
   await saveTask(dir, task)
-  await expect(saveTask(dir, task)).rejects.toThrow('expected a path that is free')
+  await expect(saveTask(dir, task)).rejects.toThrow('expected a new path')
   await chmod(folder, 0o555)
   await asOrdinaryUser(async () => {
-    await expect(saveTask(join(folder, 'other'), task)).rejects.toThrow(
-      'other: expected to be able to write there, got EACCES',
-    )
+    await expect(saveTask(join(folder, 'other'), task)).rejects.toThrow('other: expected a writable path, got EACCES')
   })
   expect(await readdir(folder)).toEqual(['new'])
   // Otherwise only root could remove it.

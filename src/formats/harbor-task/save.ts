@@ -29,12 +29,12 @@ export async function makeTaskDir(dir: string, fill: (temporary: string) => Prom
   } catch (error) {
     if (error instanceof AlreadyThere) {
       throw new UserError(
-        `${dir}: expected a path that is free, found something there`,
-        'choose another, or move it away',
+        `${dir}: expected a new path, but it already exists`,
+        'choose another path, or move it elsewhere',
       )
     }
     if (error instanceof UserError || codeOf(error) === undefined) throw error
-    throw new UserError(`${dir}: expected to be able to write there, got ${messageOf(error)}`, 'choose another place')
+    throw new UserError(`${dir}: expected a writable path, got ${messageOf(error)}`, 'choose another path')
   }
 }
 

@@ -21,7 +21,7 @@ export function hubAccount(env: Env): HubAccount {
   if (token !== null && !/^hf_\S+$/.test(token))
     throw new UserError(
       `${place}: expected a token that starts with hf_, got another text`,
-      'make one in the settings of your account',
+      'create one in the settings of your account',
     )
   return { token, endpoint: endpointOf(env.HF_ENDPOINT?.trim() || 'https://huggingface.co') }
 }

@@ -79,8 +79,8 @@ export async function downloadTasks(
   if ((await exists(target)) && !options.overwrite) {
     if ((await recordIn(target)) === digest) return { wasThere: true, repeated: 0 }
     throw new UserError(
-      `${out}: expected a path that is free, found something there`,
-      'name another folder, or add --overwrite',
+      `${out}: expected a new path, but it already exists`,
+      'choose another folder, or add --overwrite',
     )
   }
   const packed = join(dirname(target), `.${basename(target)}.packed`)

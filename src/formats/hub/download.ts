@@ -69,8 +69,8 @@ export async function downloadSnapshot(snapshot: Snapshot, out: string, options:
   if (isThere && !options.overwrite) {
     if ((await recordIn(target)) === record) return true
     throw new UserError(
-      `${out}: expected a path that is free, found something there`,
-      'name another folder, or add --overwrite',
+      `${out}: expected a new path, but it already exists`,
+      'choose another folder, or add --overwrite',
     )
   }
   const staging = join(dirname(target), `.${basename(target)}.download`)

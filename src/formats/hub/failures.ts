@@ -30,17 +30,17 @@ function refusedByUser(status: number, what: string, hasToken: boolean): UserErr
         )
       : new UserError(
           `${what}: expected a token, found none (401)`,
-          'it is private or not there; hf auth login, or export HF_TOKEN=...',
+          'it is private or does not exist; run hf auth login, or export HF_TOKEN=...',
         )
   if (status === 403)
     return new UserError(
-      `${what}: the token may not do this (403)`,
-      'use a token with the right to write there, or accept the terms of a gated dataset',
+      `${what}: the token lacks permission (403)`,
+      'use a token with write access, or accept the terms of a gated dataset',
     )
   if (status === 404)
     return new UserError(
       `${what}: expected it on the Hub, found nothing (404)`,
-      'check the name, --revision, and that the token may see it',
+      'check the name, --revision, and that the token has access to it',
     )
   return null
 }
@@ -48,14 +48,14 @@ function refusedByUser(status: number, what: string, hasToken: boolean): UserErr
 function refusedByHub(status: number, what: string, cause: unknown): BoundaryError {
   const said = shorten(messageOf(cause))
   if (status === 429)
-    return new BoundaryError('store', `${what}: the Hub is asked too often (429); try again later: ${said}`, {
+    return new BoundaryError('store', `${what}: too many requests to the Hub (429); try again later: ${said}`, {
       ...{ code: 'HubRateLimited', retryable: true },
     })
   if (status >= 500)
     return new BoundaryError('store', `${what}: the Hub failed (${status}): ${said}`, {
       ...{ code: 'HubUnavailable', retryable: true },
     })
-  return new BoundaryError('store', `${what}: the Hub refused (${status}): ${said}`, {
+  return new BoundaryError('store', `${what}: the Hub refused the request (${status}): ${said}`, {
     ...{ code: 'HubRefused', retryable: false },
   })
 }

@@ -39,8 +39,8 @@ export async function fetchFile(ask: FetchFile): Promise<boolean> {
     if (now >= file.sizeBytes) await rm(part, { force: true })
     if (now <= before || now >= file.sizeBytes) fruitless++
   }
-  const why = last === undefined ? 'its content is not what its digest promises' : messageOf(last)
-  throw new BoundaryError('store', `${repository.name}/${file.path}: could not be fetched whole: ${why}`, {
+  const why = last === undefined ? 'its content does not match its digest' : messageOf(last)
+  throw new BoundaryError('store', `${repository.name}/${file.path}: could not be fetched completely: ${why}`, {
     ...{ code: 'HubDownloadFailed', retryable: true, cause: last },
   })
 }

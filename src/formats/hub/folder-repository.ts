@@ -18,7 +18,10 @@ export function openFolderRepository(dir: string, type: RepoType): DatasetReposi
     type,
     head: async (revision) => {
       if (revision !== null)
-        throw new UserError(`${name}: expected no revision, got ${revision}`, 'a folder has no history')
+        throw new UserError(
+          `${name}: expected no revision, got ${revision}`,
+          'remove --revision: a folder has no history',
+        )
       const there = await statesIn(dir)
       return there === null ? null : digestJson(there)
     },

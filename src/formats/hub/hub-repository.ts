@@ -95,7 +95,10 @@ async function filesOf(
   for await (const { type, path, size, oid, lfs } of entries) {
     // Folders count too: a list of nothing but folders must end as well.
     if (++seen > limit)
-      throw new UserError(`${name}: expected at most ${limit} files and folders, found more`, 'ask for a part of it')
+      throw new UserError(
+        `${name}: expected at most ${limit} files and folders, found more`,
+        'choose only some of its files',
+      )
     if (type !== 'file') continue
     files.push({ path, sizeBytes: lfs?.size ?? size, sha256: lfs?.oid ?? null, gitOid: lfs ? null : (oid ?? null) })
   }
@@ -148,12 +151,12 @@ async function commitTo(client: Client, branch: string, changes: RepoCommit, sha
       if (!done && value?.event === 'fileProgress' && value.state === 'uploading')
         onProgress?.(value.path, value.progress)
       if (!done) continue
-      if (value === undefined) throw new BoundaryError('store', `${shared.repo.name}: the Hub named no commit`)
+      if (value === undefined) throw new BoundaryError('store', `${shared.repo.name}: the Hub returned no commit`)
       return { commit: value.commit.oid, url: value.commit.url }
     }
   } catch (error) {
     if (statusOf(error) === 412 || statusOf(error) === 409)
-      throw new CommitConflict(`${shared.repo.name} changed meanwhile`)
+      throw new CommitConflict(`${shared.repo.name} changed in the meantime`)
     throw error
   }
 }
@@ -163,6 +166,6 @@ export function needToken(token: string | null, name: string): void {
   if (token !== null) return
   throw new UserError(
     `${name}: expected a token to write with, found none`,
-    'hf auth login, or export HF_TOKEN=... with the right to write',
+    'run hf auth login, or export HF_TOKEN=... with write access',
   )
 }

@@ -75,7 +75,7 @@ describe.each(['hub', 'folder'])('a dataset on a %s', (kind) => {
     for (const path of ['data/train-00000-of-00001.parquet', 'notes.txt', 'deep/er/x y.txt'])
       expect(await readFile(join(out, path))).toEqual(await readFile(join(dir, path)))
     expect(await download(name, out)).toBe(true)
-    await expect(download(name, dir)).rejects.toThrow('expected a path that is free')
+    await expect(download(name, dir)).rejects.toThrow('expected a new path')
   })
 
   test('brought twice is written once; other data is added beside it, and --replace takes the rest away', async () => {
@@ -184,11 +184,11 @@ test('somebody else’s commit in between is kept', async () => {
 
 test.each([
   [401, 'UserError', undefined, 'does not accept the token'],
-  [403, 'UserError', undefined, 'the token may not do this'],
+  [403, 'UserError', undefined, 'the token lacks permission'],
   [404, 'UserError', undefined, 'found nothing'],
-  [429, 'BoundaryError', 'HubRateLimited', 'asked too often'],
+  [429, 'BoundaryError', 'HubRateLimited', 'too many requests to the Hub'],
   [500, 'BoundaryError', 'HubUnavailable', 'the Hub failed (500): kaputt'],
-  [400, 'BoundaryError', 'HubRefused', 'the Hub refused (400): kaputt'],
+  [400, 'BoundaryError', 'HubRefused', 'the Hub refused the request (400): kaputt'],
 ])('an answer of %i is a %s', async (answer, name, code, message) => {
   hub.repo('me/set')
   hub.faults.add({ when: /tree/, times: 9, what: { answer, message: 'kaputt' } })
@@ -226,7 +226,7 @@ test('a download that is cut goes on from the byte it had, and a wrong byte is n
   const file = repo.commit('main')?.files.get('a.txt')
   file?.data.write('wrong')
   const bad = join(await makeTempDir(), 'bad')
-  await expect(download('me/set', bad)).rejects.toThrow('its content is not what its digest promises')
+  await expect(download('me/set', bad)).rejects.toThrow('its content does not match its digest')
   expect(await readdir(dirname(bad))).toEqual(['.bad.download'])
 })
 
@@ -317,7 +317,7 @@ test('tasks come back from folders at any depth, and from packed files next to e
   expect(await downloadTasks(packed, back, options)).toEqual({ wasThere: true, repeated: 0 })
   expect(await readdir(dirname(back))).toEqual(['tasks'])
   expect(await readFile(join(back, 'two/tests/test.sh'), 'utf8')).toBe('exit 0\n')
-  await expect(downloadTasks(chosen, back, options)).rejects.toThrow('expected a path that is free')
+  await expect(downloadTasks(chosen, back, options)).rejects.toThrow('expected a new path')
   await downloadTasks(chosen, back, { ...options, overwrite: true })
   expect(() => chooseTaskFiles(packed.snapshot, 'c.parquet')).toThrow('which names 0')
 })

@@ -34,7 +34,7 @@ export async function squashHistory(
   )
   const answer = answerSchema.safeParse(readJson(text))
   if (answer.success) return answer.data.commitId
-  throw new BoundaryError('store', `${name}: the Hub named no commit`)
+  throw new BoundaryError('store', `${name}: the Hub returned no commit`)
 }
 
 interface Request {

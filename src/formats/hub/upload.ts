@@ -64,7 +64,7 @@ export async function uploadFolder(ask: UploadAsk): Promise<Uploaded> {
   if (found === null || found.files.length === 0)
     throw new UserError(
       `${ask.dir}: expected a folder with files to upload, found ${found === null ? 'nothing there' : 'none in it'}`,
-      'check the path; hidden files and links are never sent',
+      'check the path; hidden files and links are never uploaded',
     )
   const local: LocalFile[] = []
   // The card of a model is whatever its folder has; one of a dataset tells of every upload.
@@ -100,7 +100,7 @@ async function parquetRows(file: string): Promise<number> {
   try {
     return Number((await parquetMetadataAsync(await asyncBufferFromFile(file))).num_rows)
   } catch (error) {
-    throw new UserError(`${file}: expected a parquet file, got ${messageOf(error)}`, 'is it whole?')
+    throw new UserError(`${file}: expected a parquet file, got ${messageOf(error)}`, 'check that the file is complete')
   }
 }
 
@@ -168,7 +168,7 @@ async function tryUpload(work: Work): Promise<Done> {
   }
   throw new BoundaryError(
     'store',
-    `${repository.name}: others changed ${branch} ${conflictsLimit} times while this was uploaded; the same command tries again`,
+    `${repository.name}: others changed ${branch} ${conflictsLimit} times during this upload; run the same command to try again`,
     { code: 'HubConflict', retryable: true },
   )
 }

@@ -75,7 +75,7 @@ function readDocument(document: unknown, format: ImportFormat | null): ImportedS
   if (format === 'messages') return readMessageRow(fieldsOf(document))
   throw format === null
     ? unrecognized()
-    : new UnusableSession('unknown-format', `a file of ${format} has one JSON object a line`)
+    : new UnusableSession('unknown-format', `a file of ${format} has one JSON object per line`)
 }
 
 const unrecognized = () =>

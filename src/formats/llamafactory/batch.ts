@@ -22,15 +22,15 @@ export function accumulationSteps(values: TrainingValues, { nodes, gpusPerNode }
   const together = parallelKeys.reduce((product, key) => product * numberOf(values[key]), 1)
   if (gpus % together !== 0)
     throw new UserError(
-      `${gpus} GPUs cannot be split into groups of ${together}, which the parallel sizes ask for`,
+      `${gpus} GPUs cannot be split into groups of ${together}, which the parallel sizes need`,
       `parallel sizes: ${parallelKeys.map((key) => `${key} ${numberOf(values[key])}`).join(', ')}`,
     )
   const perDevice = numberOf(values.per_device_train_batch_size)
   const perStep = perDevice * (gpus / together)
   if (global % perStep === 0) return global / perStep
   throw new UserError(
-    `a global batch of ${global} is no multiple of ${perStep}: ${perDevice} on each of ${gpus / together} groups of GPUs`,
-    `take ${Math.max(1, Math.round(global / perStep)) * perStep}, or other nodes or per_device_train_batch_size`,
+    `a global batch of ${global} is not a multiple of ${perStep}: ${perDevice} on each of ${gpus / together} groups of GPUs`,
+    `use ${Math.max(1, Math.round(global / perStep)) * perStep}, or change the nodes or per_device_train_batch_size`,
   )
 }
 

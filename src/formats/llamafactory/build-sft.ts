@@ -129,7 +129,7 @@ function strategyOf(values: TrainingValues, { strategy, presetFile, topology }: 
   const deepspeed = values.deepspeed !== undefined && values.deepspeed !== null
   if (fsdp && deepspeed)
     throw new UserError(
-      `${presetFile} asks for both DeepSpeed and FSDP`,
+      `${presetFile}: expected DeepSpeed or FSDP, got both`,
       'keep `deepspeed`, or `fsdp` with `fsdp_config`, not both',
     )
   if (fsdp) return { kind: 'fsdp2' }
@@ -160,7 +160,7 @@ function refuseUnequal(values: TrainingValues, steps: number | null): void {
   if (steps === null || stated === undefined || stated === steps) return
   throw new UserError(
     `gradient_accumulation_steps is ${stated}, but a global batch of ${values.global_batch_size} needs ${steps}`,
-    'leave one of the two out',
+    'use only one of them',
   )
 }
 

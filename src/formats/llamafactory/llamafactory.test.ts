@@ -130,7 +130,9 @@ describe('a training run', () => {
     expect(plan).toMatchObject({ strategy: 'fsdp2' })
     expect(plan.values).not.toHaveProperty('deepspeed')
     expect(parse(plan.files['job_accelerate.yaml']!)).toMatchObject({ distributed_type: 'FSDP', num_processes: 32 })
-    expect(() => buildSft(request({ preset: { ...preset, deepspeed: 'x.json' } }))).toThrow(/both DeepSpeed and FSDP/)
+    expect(() => buildSft(request({ preset: { ...preset, deepspeed: 'x.json' } }))).toThrow(
+      /expected DeepSpeed or FSDP, got both/,
+    )
   })
 
   test('compute nodes without internet upload nothing, and record what Weights & Biases gets later', () => {

@@ -22,7 +22,7 @@ export function parseTrainingFile(text: string, path: string): unknown {
   } catch (error) {
     throw new UserError(
       `${path}: expected YAML, got: ${messageOf(error).split('\n')[0]}`,
-      'check its indents and quotes',
+      'check its indentation and quotes',
     )
   }
   if (typeof values !== 'object' || values === null || Array.isArray(values)) return values
@@ -82,7 +82,7 @@ function kindOf(key: string, where: string): KeyKind {
   throw new UserError(
     `${where}: unknown key ${JSON.stringify(key)}`,
     near === null
-      ? `neither LLaMA-Factory ${publishedVersions.llamafactory} nor transformers ${publishedVersions.transformers} has it`
+      ? `neither LLaMA-Factory ${publishedVersions.llamafactory} nor transformers ${publishedVersions.transformers} has this key`
       : `did you mean ${near}?`,
   )
 }

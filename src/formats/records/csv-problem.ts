@@ -79,7 +79,7 @@ function tooLong(line: number, values: number, columns: number): CsvProblem {
 function neverClosed(line: number): CsvProblem {
   return {
     found: `a quote in line ${line} that is never closed`,
-    hint: 'close it; inside a text, write "" for a quote',
+    hint: 'close it; inside a quoted value, write "" for a quote',
   }
 }
 

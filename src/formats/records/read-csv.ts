@@ -46,7 +46,7 @@ export async function* readCsv(
     const problem = await findCsvProblem(path, separator)
     throw new UserError(
       `${path}: expected text in columns, got ${problem?.found ?? why.slice(0, 300)}`,
-      problem?.hint ?? 'save it as UTF-8 with one header line, and close every quote',
+      problem?.hint ?? 'save it as UTF-8 with one header line and closed quotes',
     )
   }
 }

@@ -225,7 +225,7 @@ test('a table in Latin-1, with a quote that is never closed or with too many val
   await writeFile(path, 'id,text\n1,"plain"\n2,"two\nlines"\n"3,open\n')
   await expect(read(path)).rejects.toMatchObject({
     message: `${path}: expected text in columns, got a quote in line 5 that is never closed`,
-    hint: 'close it; inside a text, write "" for a quote',
+    hint: 'close it; inside a quoted value, write "" for a quote',
   })
   await writeFile(path, 'id,text\n1,"a"\n2,"open\n3,"b"\n4,"c"\n5,"d"\n')
   await expect(read(path)).rejects.toMatchObject({

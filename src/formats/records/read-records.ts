@@ -61,7 +61,7 @@ async function checkColumns(files: readonly string[]): Promise<void> {
     ]
     throw new UserError(
       `${file}: expected the columns of ${first.file}, found ${differs.join(', ')}`,
-      'give the files the same columns, or name fewer of them with a pattern',
+      'give the files the same columns, or choose some of them with a pattern',
     )
   }
 }
@@ -80,7 +80,10 @@ async function readText(path: string): Promise<string> {
     return await readFile(path, 'utf8')
   } catch (error) {
     if (codeOf(error) !== 'ERR_STRING_TOO_LONG') throw error
-    throw new UserError(`${path}: expected at most 512 MB of JSON, got more`, 'save it as one record a line, .jsonl')
+    throw new UserError(
+      `${path}: expected at most 512 MB of JSON, got more`,
+      'save it with one record per line, as .jsonl',
+    )
   }
 }
 
@@ -115,11 +118,14 @@ async function* readPackedLines(path: string): AsyncGenerator<string, void, void
       rest.push(chunk.subarray(used))
       held += chunk.length - used
       if (held > mostLineBytes)
-        throw new UserError(`${path}: expected lines of at most ${mostLineBytes} bytes, got more`, 'is it .jsonl?')
+        throw new UserError(
+          `${path}: expected lines of at most ${mostLineBytes} bytes, got more`,
+          'check that it is JSON Lines',
+        )
     }
   } catch (error) {
     if (error instanceof UserError || !/^(Z_|ERR_)/.test(codeOf(error) ?? '')) throw error
-    throw new UserError(`${path}: expected a gzip file, got ${messageOf(error)}`, 'is it whole?')
+    throw new UserError(`${path}: expected a gzip file, got ${messageOf(error)}`, 'check that the file is complete')
   }
   if (held > 0) yield Buffer.concat(rest).toString('utf8')
 }
@@ -146,11 +152,14 @@ function record(value: unknown, where: string): FileRow {
 function parseList(text: string, path: string): unknown[] {
   const value = parseWhole(text) ?? parseEachLine(text)
   if (value === null)
-    throw new UserError(`${path}: expected JSON, got something else`, 'a list of records, or one record a line')
+    throw new UserError(`${path}: expected JSON, got something else`, 'write a list of records, or one record per line')
   if (Array.isArray(value)) return value
   const lists = Object.values(Object(value)).filter((item) => Array.isArray(item))
   if (lists.length === 1) return lists[0] as unknown[]
-  throw new UserError(`${path}: expected a JSON list of records, got something else`, 'or one record a line, as .jsonl')
+  throw new UserError(
+    `${path}: expected a JSON list of records, got something else`,
+    'write a list, or one record per line as .jsonl',
+  )
 }
 
 function parseWhole(text: string): unknown {
@@ -180,6 +189,6 @@ async function* readParquetRecords(path: string): AsyncGenerator<Record<string, 
     }
   } catch (error) {
     if (error instanceof UserError) throw error
-    throw new UserError(`${path}: expected a parquet file, got ${messageOf(error)}`, 'is it whole?')
+    throw new UserError(`${path}: expected a parquet file, got ${messageOf(error)}`, 'check that the file is complete')
   }
 }

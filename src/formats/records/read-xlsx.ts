@@ -49,7 +49,7 @@ const signatures = { end: Buffer.from('PK\u0005\u0006', 'latin1'), entry: 0x0201
 function checkSizes(bytes: Uint8Array, path: string): void {
   const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const end = zip.lastIndexOf(signatures.end)
-  if (end < 0 || end + 22 > zip.length) throw notWorkbook(path, 'something that is no zip file')
+  if (end < 0 || end + 22 > zip.length) throw notWorkbook(path, 'a file that is not a zip file')
   const entries = zip.readUInt16LE(end + 10)
   let at = zip.readUInt32LE(end + 16)
   let total = 0

@@ -77,7 +77,7 @@ export async function findDataset(search: DatasetSearch): Promise<FoundDatasets>
   const onHub = !search.asked.startsWith('file:') && /^\w[\w.-]*\/[\w.-]+$/.test(search.asked)
   if (onHub && (await kindAt(search.place)) === 'dir') return ofFolder(search, search.place)
   if (onHub) return ofHub(search)
-  if (search.mayBeMissing && listed === null) return unseen(search, path, `${path} is not there yet`)
+  if (search.mayBeMissing && listed === null) return unseen(search, path, `${path} does not exist yet`)
   const near = listed === null ? null : nearest(search.asked, [...listed.keys()])
   throw new UserError(
     listed === null
@@ -112,7 +112,7 @@ async function ofFolder(search: DatasetSearch, dir: string): Promise<FoundDatase
   if (chosen.length === 0)
     throw new UserError(
       `${dir}: expected files of rows to train on, found none among ${files.length} files`,
-      'files that end in .parquet, .jsonl, .json or .csv, or a dataset_info.json',
+      'add files that end in .parquet, .jsonl, .json or .csv, or a dataset_info.json',
     )
   const sample = await sampleFiles(
     chosen.map(({ path }) => join(dir, path)),
@@ -131,7 +131,7 @@ async function ofListed(
   if (names.length === 0)
     throw new UserError(
       `${join(dir, datasetInfoFile)}: expected a dataset to train on, found rankings only`,
-      'name another',
+      'choose another dataset',
     )
   const datasets: FoundDataset[] = []
   for (const name of names) datasets.push(await ofEntry(search, dir, name, listed))
@@ -168,13 +168,16 @@ async function filesAt(path: string): Promise<readonly string[]> {
   const kind = await kindAt(path)
   const inside = kind === 'dir' ? ((await plainFiles(path))?.files ?? []).map((name) => join(path, name)) : [path]
   if (kind !== 'none') return inside
-  throw new UserError(`${path}: expected the file that ${datasetInfoFile} names, found none`, 'is the dataset whole?')
+  throw new UserError(
+    `${path}: expected the file that ${datasetInfoFile} names, found none`,
+    'check that the dataset is complete',
+  )
 }
 
 /** A dataset of the Hub, its first rows read from there. */
 async function ofHub(search: DatasetSearch): Promise<FoundDatasets> {
   const { asked, place, hub } = search
-  if (hub === null) return unseen(search, place, 'the Hub is not asked (HF_HUB_OFFLINE)')
+  if (hub === null) return unseen(search, place, 'HF_HUB_OFFLINE is set')
   try {
     const at = await findDatasetRows(
       { kind: 'hub', repo: asked },
@@ -182,7 +185,7 @@ async function ofHub(search: DatasetSearch): Promise<FoundDatasets> {
       hub,
     )
     const [sample, listed] = await Promise.all([peekRows(at, search.rows), hubInfo(at)])
-    if (sample.rows.length === 0) return unseen(search, place, 'its rows are too large to read from here')
+    if (sample.rows.length === 0) return unseen(search, place, 'its rows are too large to read remotely')
     const train = [...(listed ?? [])].find(([name, { ranking }]) => !isHeldOut(name) && ranking !== true)
     const own = train ? hintsOf(train[1]) : {}
     const hints = {
@@ -235,7 +238,7 @@ function unseen({ asked, hints }: DatasetSearch, place: string, why: string): Fo
       : 'conversations of role and content'
   return {
     datasets: [found('dataset', isFile ? { file_name: place } : { hf_hub_url: place }, null, shape)],
-    notes: [`warning: the rows of ${asked} were not looked at (${why}); they are taken for ${said}`],
+    notes: [`warning: the rows of ${asked} were not checked (${why}); assuming ${said}`],
   }
 }
 

@@ -127,7 +127,7 @@ test('one instruction and one answer are recognized', () => {
 
 describe('what cannot be trained on is refused', () => {
   test.each<[string, DataRow, ShapeHints, RegExp]>([
-    ['unknown columns', { text: 'a', label: 3 }, {}, /found the columns text, label \| name it with --messages/],
+    ['unknown columns', { text: 'a', label: 3 }, {}, /found the columns text, label \| pass its name with --messages/],
     ['a list of other things', { messages: [{ a: 1 }] }, {}, /found the columns messages/],
     ['messages as a JSON text', { messages: '[{"role":"user"}]' }, {}, /found the columns messages/],
     [
@@ -137,7 +137,7 @@ describe('what cannot be trained on is refused', () => {
       /unknown roles "wizard"/,
     ],
     ['two names of a role', { messages: talk('role', 'content', ['user', 'human', 'gpt']) }, {}, /both user and human/],
-    ['nobody who answers', { messages: [{ role: 'user', content: 'a' }] }, {}, /no message is by an assistant/],
+    ['nobody who answers', { messages: [{ role: 'user', content: 'a' }] }, {}, /expected messages of an assistant/],
     [
       'parts in place of text',
       {
@@ -153,7 +153,7 @@ describe('what cannot be trained on is refused', () => {
       'a column that is not there',
       { messages: talk('role', 'content') },
       { columns: { messages: 'chat' } },
-      /no column is called chat/,
+      /expected a column chat/,
     ],
     [
       'two columns of messages',

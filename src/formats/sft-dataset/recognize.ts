@@ -37,18 +37,19 @@ const roleTags = Object.keys(roleNames) as RoleTag[]
 
 /** Finds out how rows are written by looking at some of them; rows that cannot be trained on are a UserError with the columns found. */
 export function recognizeShape(rows: readonly DataRow[], hints: ShapeHints, where: string): DatasetShape {
-  if (rows.length === 0) throw new UserError(`${where}: expected rows to train on, found none`, 'is the dataset whole?')
+  if (rows.length === 0)
+    throw new UserError(`${where}: expected rows to train on, found none`, 'check that the dataset is complete')
   const found = columnsOf(rows)
   for (const [use, column] of Object.entries(hints.columns ?? {}))
     if (!found.includes(column))
-      throw new UserError(`${where}: no column is called ${column} (${use}); found ${listed(found)}`, hintFor(use))
+      throw new UserError(`${where}: expected a column ${column} (${use}), found ${listed(found)}`, hintFor(use))
   const isAlpaca = hints.formatting === 'alpaca' || (hints.columns?.prompt && !hints.columns.messages)
   const messages = isAlpaca ? null : (hints.columns?.messages ?? messagesColumn(rows, found, where))
   const shape = messages === null ? alpacaShape(rows, found, hints) : chatShape(rows, messages, hints, where)
   if (shape !== null) return shape
   throw new UserError(
     `${where}: expected a column of messages (role and content, or from and value), found ${listed(found)}`,
-    'name it with --messages, and its keys with --role-tag and --content-tag',
+    'pass its name with --messages, and its keys with --role-tag and --content-tag',
   )
 }
 
@@ -81,7 +82,7 @@ function messagesColumn(rows: readonly DataRow[], columns: readonly string[], wh
   if (usual !== undefined || fitting.length < 2) return usual ?? fitting[0] ?? null
   throw new UserError(
     `${where}: several columns hold messages: ${fitting.slice(0, 10).join(', ')}`,
-    'name the one to train on with --messages',
+    'choose the one to train on with --messages',
   )
 }
 
@@ -124,7 +125,7 @@ function chatShape(rows: readonly DataRow[], column: string, hints: ShapeHints, 
   if (odd < 0) return shape
   throw new UserError(
     `${where}: ${column}: expected messages whose ${keys.content} is a text, found ${kindOf(messages[odd]?.[keys.content])}`,
-    'the trainer takes text only: convert the column, or name another with --messages or --content-tag',
+    'the trainer accepts only text: convert the column, or choose another with --messages or --content-tag',
   )
 }
 
@@ -151,7 +152,7 @@ function tagsOf(
     const [first, second] = given[tag] === undefined ? names : [given[tag]]
     if (second !== undefined)
       throw new UserError(
-        `${where}: the rows say both ${first} and ${second}, which is one role to the trainer`,
+        `${where}: the rows contain both ${first} and ${second}, which are the same role for the trainer`,
         'convert the rows so that each role has one name',
       )
     if (first !== undefined) tags[tag] = first
@@ -164,12 +165,12 @@ function tagsOf(
         .slice(0, 5)
         .map((name) => JSON.stringify(name.slice(0, 40)))
         .join(', ')} beside ${[...known].join(', ') || 'none that are known'}`,
-      'say which they are with --user-tag, --assistant-tag, --system-tag, --observation-tag or --function-tag',
+      'map them with --user-tag, --assistant-tag, --system-tag, --observation-tag or --function-tag',
     )
   if (tags.assistant_tag === undefined && tags.function_tag === undefined)
     throw new UserError(
-      `${where}: no message is by an assistant: the roles are ${[...spoken].join(', ')}`,
-      'say who it is with --assistant-tag',
+      `${where}: expected messages of an assistant, found the roles ${[...spoken].join(', ')}`,
+      'pass the name of that role with --assistant-tag',
     )
   return filledTags(tags)
 }

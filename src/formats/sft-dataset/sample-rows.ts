@@ -53,7 +53,7 @@ async function sampleFile(sql: SqlDatabase, path: string, count: number): Promis
     const [why = ''] = messageOf(error).split('\n')
     throw new UserError(
       `${path}: expected rows, got ${why.slice(0, 300)}`,
-      'is the file whole, and of the kind its name says?',
+      'check that the file is complete and matches its extension',
     )
   }
 }
@@ -133,7 +133,7 @@ function bytesOf({ columns }: RowGroup): ByteRange {
 /** The same file with a part of it in memory: its pages are looked at one by one, and each look would be a request. */
 async function withRange(file: AsyncBuffer, { from, to }: ByteRange): Promise<AsyncBuffer> {
   if (!(from >= 0 && to <= file.byteLength && to - from <= peekLimitBytes))
-    throw new Error('a column reaches beyond the file')
+    throw new Error('a column extends past the end of the file')
   const bytes = await file.slice(from, to)
   return {
     byteLength: file.byteLength,
@@ -158,7 +158,10 @@ async function peekText(file: RepoFile, read: ReadRange, count: number, where: s
       .map((line) => asRow(readJson(line), where))
   } catch (error) {
     if (error instanceof UserError) throw error
-    throw new UserError(`${where}: expected JSON, got ${messageOf(error).slice(0, 200)}`, 'is the dataset whole?')
+    throw new UserError(
+      `${where}: expected JSON, got ${messageOf(error).slice(0, 200)}`,
+      'check that the dataset is complete',
+    )
   }
 }
 

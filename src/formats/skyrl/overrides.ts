@@ -34,8 +34,8 @@ export function parseOverride(text: string, where: string): Override {
 export function checkOverride({ key, value }: Override, where: string, free: readonly string[] = []): void {
   if (key.startsWith('+'))
     throw new UserError(
-      `${where}: SkyRL takes no key with a leading +, got ${key}`,
-      "leave the + out; a group of the entry point's own settings is named in the preset's own_groups",
+      `${where}: expected a key without a leading +, got ${key}`,
+      "remove the +; a group of the entry point's own settings is named in the preset's own_groups",
     )
   if (free.some((name) => key === name || key.startsWith(`${name}.`))) return
   const kind = kindOf(key, where)

@@ -45,7 +45,7 @@ describe('settings', () => {
 
   test('a value of the wrong kind and a key with + are refused; a key of the entry point is not looked at', () => {
     expect(() => checkOverride({ key: 'trainer.epochs', value: 'many' }, '-S')).toThrow(/expected int/)
-    expect(() => checkOverride({ key: '+own.x', value: 'many' }, '-S', ['own'])).toThrow(/no key with a leading \+/)
+    expect(() => checkOverride({ key: '+own.x', value: 'many' }, '-S', ['own'])).toThrow(/a key without a leading \+/)
     expect(() => checkOverride({ key: 'own.x', value: 1 }, '-S', ['own'])).not.toThrow()
     expect(() =>
       checkOverride({ key: 'generator.inference_engine.engine_init_kwargs.anything', value: 1 }, '-S'),

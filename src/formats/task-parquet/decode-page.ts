@@ -98,7 +98,7 @@ function readPlain(bytes: Uint8Array, count: number): Uint8Array[] {
   for (let at = 0; values.length < count; ) {
     const length = view.getUint32(at, true)
     at += 4
-    if (at + length > bytes.length) throw new Error('a value reaches beyond its page')
+    if (at + length > bytes.length) throw new Error('a value extends past the end of its page')
     values.push(bytes.subarray(at, at + length))
     at += length
   }

@@ -30,7 +30,7 @@ export async function planTasks(rows: TaskRows, file: string, outDir: string, on
     if (there && onExist === 'error') {
       throw new UserError(
         `${join(outDir, path)} exists already`,
-        'choose another --out, or --on-exist skip or overwrite',
+        'choose another --out, or pass --on-exist skip or overwrite',
       )
     }
     tasks.push({ path, action: !there ? 'add' : onExist === 'skip' ? 'skip' : 'replace' })
@@ -80,7 +80,10 @@ async function parentExists(outDir: string, path: string, known: Map<string, boo
 async function isRealDir(path: string): Promise<boolean> {
   const kind = await kindOf(path)
   if (kind === 'other')
-    throw new UserError(`${path} is not a directory`, 'tasks would go into it; move it away or choose another --out')
+    throw new UserError(
+      `${path} is not a directory`,
+      'tasks are written into it; move it elsewhere or choose another --out',
+    )
   return kind === 'dir'
 }
 

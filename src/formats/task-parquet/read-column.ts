@@ -52,7 +52,7 @@ async function readPage(file: FileHandle, at: number, end: number): Promise<Page
   const { header, headerBytes } = await readHeader(file, at, end)
   const start = at + headerBytes
   const next = start + header.compressed_page_size
-  if (!(next >= start && next <= end)) throw new Error('a page reaches beyond its column')
+  if (!(next >= start && next <= end)) throw new Error('a page extends past the end of its column')
   if (Math.max(next - start, header.uncompressed_page_size) > pageLimitBytes)
     throw new Error(`a page holds more than ${pageLimitBytes} bytes`)
   return { header, content: await readExactly(file, start, next - start), next }

@@ -41,7 +41,7 @@ async function checkPages(file: AsyncBuffer, { schema }: FileMetaData, group: Ro
     const starts = [meta.dictionary_page_offset, meta.data_page_offset].filter((at) => at !== undefined && at > 0n)
     let at = Math.min(...starts.map(Number))
     const end = at + Number(meta.total_compressed_size)
-    if (!(at >= 0 && end <= file.byteLength)) throw new Error('a column reaches beyond the file')
+    if (!(at >= 0 && end <= file.byteLength)) throw new Error('a column extends past the end of the file')
     let left = Number(meta.num_values)
     if (isFlatColumn(getSchemaPath(schema, meta.path_in_schema)) && left !== Number(group.num_rows))
       throw new Error(`a column of ${left} values for ${group.num_rows} rows`)
@@ -59,7 +59,7 @@ async function lookOver(file: AsyncBuffer, at: number, end: number): Promise<{ v
   const { header, headerBytes } = await readHeader(file, at, end)
   const { compressed_page_size: compressed, uncompressed_page_size: size } = header
   const next = at + headerBytes + compressed
-  if (!(compressed >= 0 && next <= end)) throw new Error('a page reaches beyond its column')
+  if (!(compressed >= 0 && next <= end)) throw new Error('a page extends past the end of its column')
   if (!(size >= 0 && size <= pageLimitBytes)) throw new Error(`a page of ${size} bytes`)
   const entries = header.dictionary_page_header?.num_values ?? 0
   if (!(entries >= 0 && entries <= size)) throw new Error(`a dictionary of ${entries} values in ${size} bytes`)

@@ -174,7 +174,7 @@ async function* readValues<T>(
     if (error instanceof UserError) throw error
     throw new UserError(
       `${path}: column ${name} cannot be read from row ${row} on: ${messageOf(error)}`,
-      'the file is damaged or of a kind not known here',
+      'the file is damaged, or of an unsupported kind',
     )
   }
 }

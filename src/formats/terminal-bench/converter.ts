@@ -34,7 +34,7 @@ export class Converter {
   #warnAbout(task: TaskYaml): void {
     if (task.runsTestsInAgentShell) {
       this.warnings.push(
-        'run_tests_in_same_shell: the tests run in a shell of their own, without what the agent left in its shell',
+        'run_tests_in_same_shell: the tests run in their own shell, without the state of the agent’s shell',
       )
     }
     if (testScriptFor(task.parserName) === null) {
@@ -67,7 +67,7 @@ export class Converter {
     if (plan.kind === 'image') await writeFile(join(environment, 'Dockerfile'), `FROM ${plan.image}\n`)
     if (plan.kind === 'compose') await writeFile(join(environment, 'docker-compose.yaml'), plan.text)
     if (plan.kind === 'compose' && plan.text.includes('T_BENCH_')) {
-      this.warnings.push('docker-compose.yaml: variables T_BENCH_* remain that nothing sets')
+      this.warnings.push('docker-compose.yaml: nothing sets its remaining T_BENCH_* variables')
     }
   }
 
@@ -88,8 +88,8 @@ export class Converter {
     if (await kindInTask(this.source, join(this.source, 'tests'))) await this.#copy('tests', 'tests', () => true)
     if (await exists(join(this.target, 'tests/test.sh'))) {
       throw new UserError(
-        `${join(this.source, 'tests/test.sh')}: expected no file of this name, which a Harbor task needs for itself`,
-        'rename it, and what run-tests.sh calls',
+        `${join(this.source, 'tests/test.sh')}: expected no file of this name, which a Harbor task reserves`,
+        'rename it, also in run-tests.sh',
       )
     }
     const runner = await this.#read('run-tests.sh')
@@ -97,7 +97,7 @@ export class Converter {
     if (await exists(join(this.target, 'tests/run-tests.sh'))) return
     throw new UserError(
       `${join(this.source, 'run-tests.sh')}: expected the script that runs the tests, found no such file`,
-      'write one that exits with 0 when all is well, for example: pytest $TEST_DIR -rA',
+      'write one that exits with 0 when all tests pass, for example: pytest $TEST_DIR -rA',
     )
   }
 
@@ -108,7 +108,7 @@ export class Converter {
     if (commands === null) return null
     const rendered = renderCommands(commands, join(this.source, 'solution.yaml'))
     if (rendered === null)
-      this.warnings.push('solution.yaml presses keys in a program: left out, as no script can do that')
+      this.warnings.push('solution.yaml presses keys in a program: skipped, because no script can do that')
     return rendered
   }
 

@@ -36,7 +36,7 @@ export async function readFailureModes(path: string): Promise<FailureModes> {
     },
     checkUsed() {
       if (byTrial.size > 0 && used === 0)
-        throw new UserError(`${path}: expected labels of the trials that are exported, got those of others`, hint)
+        throw new UserError(`${path}: expected labels of the exported trials, got those of other trials`, hint)
     },
   }
 }

@@ -34,7 +34,7 @@ type Traces = Generator<Trace, void, void>
 export function refuseTrial(record: TrialRecord, { filter }: Pick<TraceOptions, 'filter'>): Drop | null {
   if (hadNoValidReply(record)) return { ...unanswered, traceSource: null, step: null }
   if (filter === 'all' || isSuccess(record) === (filter === 'success')) return null
-  const detail = `the result is ${resultOf(record) ?? 'not known'}, and only ${filter} is kept`
+  const detail = `the result is ${resultOf(record) ?? 'not known'}, but only ${filter} is kept`
   return { reason: 'filtered-by-result', detail, traceSource: null, step: null }
 }
 
@@ -84,7 +84,10 @@ function* tracesOfStep(trial: TrialWithFiles, step: string | null, options: Trac
 }
 
 /** Nothing the agent did came from its model, so that there is nothing to learn from it. */
-const unanswered = { reason: 'no-valid-reply', detail: 'the agent never received a valid reply of its model' } as const
+const unanswered = {
+  reason: 'no-valid-reply',
+  detail: 'the agent never received a valid reply from its model',
+} as const
 
 /** The rows of what was really said: each context that was handed off, and each thread beside the main one, is a row of its own. */
 function* exactTraces(
@@ -108,7 +111,7 @@ function* exactTraces(
   }
 }
 
-const unheard: Trouble = { reason: 'no-agent-turn', detail: 'no call of the model was answered' }
+const unheard: Trouble = { reason: 'no-agent-turn', detail: 'no model call was answered' }
 const silent: Trouble = { reason: 'no-agent-turn', detail: 'the trajectory holds no turn of the agent itself' }
 const unasked: Trouble = { reason: 'no-user-turn', detail: 'the conversation begins with the agent' }
 

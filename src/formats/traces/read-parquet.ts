@@ -87,7 +87,7 @@ async function openFile(path: string): Promise<FileHandle> {
     return await open(path, 'r')
   } catch (error) {
     if (codeOf(error) === undefined) throw error
-    throw new UserError(`${path}: expected a parquet file that can be read, got ${codeOf(error)}`, hint)
+    throw new UserError(`${path}: expected a readable parquet file, got ${codeOf(error)}`, hint)
   }
 }
 

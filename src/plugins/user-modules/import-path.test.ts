@@ -35,7 +35,7 @@ test('an absolute spelling means the same, wherever it is read', () => {
 test('Python is refused, with a way to port it', () => {
   for (const text of ['my_agent.py', './my_agent.py:MyAgent', 'my_agent:MyAgent', 'lab.agents.mine:Agent']) {
     expect(() => parseImportPath(text, '/here')).toThrow(
-      `${text}: expected a TypeScript or JavaScript file, got a module of Python`,
+      `${text}: expected a TypeScript or JavaScript file, got a Python module`,
     )
   }
 })

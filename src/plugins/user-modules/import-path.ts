@@ -47,8 +47,8 @@ function isThere(path: string): boolean {
 
 function pythonFile(text: string): UserError {
   return new UserError(
-    `${text}: expected a TypeScript or JavaScript file, got a module of Python, which cannot be loaded here`,
-    'port it: ot-agent agents init NAME writes the same loop in TypeScript, run(instruction, environment) becomes solve(at)',
+    `${text}: expected a TypeScript or JavaScript file, got a Python module, which ot-agent cannot load`,
+    'port it: ot-agent agents init NAME writes the same loop in TypeScript, where run(instruction, environment) becomes solve(at)',
   )
 }
 

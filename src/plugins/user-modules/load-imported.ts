@@ -72,7 +72,7 @@ async function run({ file, code }: BundledModule, outDir: string): Promise<Reado
       error instanceof Error ? /\(?((?:file:\/\/)?\/[^()\n]+:\d+:\d+)\)?/.exec(error.stack ?? '')?.[1] : undefined
     throw new UserError(
       `${shown(file)}: expected a module that loads, got ${oneLine(messageOf(error))}`,
-      at === undefined ? 'nothing in it may fail while it is imported' : `thrown at ${at}`,
+      at === undefined ? 'no code in it may fail during the import' : `thrown at ${at}`,
     )
   }
 }
@@ -82,7 +82,9 @@ function wrongSource({ message }: BundleFailure, place: NonNullable<BundleFailur
   const isPackage = missing !== undefined && !/^[./]/.test(missing)
   return new UserError(
     `${shown(place.file)}:${place.line}: ${oneLine(message)}`,
-    isPackage ? `install it where the file lies: npm install ${missing}` : `the line is: ${place.text || '(its end)'}`,
+    isPackage
+      ? `install it in the folder of the file: npm install ${missing}`
+      : `the line is: ${place.text || '(the end of the file)'}`,
   )
 }
 
@@ -94,14 +96,13 @@ function notFound({ from, isPackage }: ImportPath, { message }: BundleFailure): 
     )
   const expected = `${shown(from)}: expected a TypeScript or JavaScript file, or a folder with an index.ts`
   if (/^No loader is configured/.test(message))
-    return new UserError(`${expected}, got another kind of file`, 'name the file with the code')
-  if (!/^Could not resolve/.test(message))
-    return new UserError(`${shown(from)}: ${oneLine(message)}`, 'repair the file')
+    return new UserError(`${expected}, got another kind of file`, 'pass the file with the code')
+  if (!/^Could not resolve/.test(message)) return new UserError(`${shown(from)}: ${oneLine(message)}`, 'fix the file')
   const near = nearest(basename(from), codeIn(dirname(from), basename(from)))
   return new UserError(
     `${expected}, found none`,
     near === null
-      ? `nothing is at ${from}; for a start: ot-agent agents init NAME, or ot-agent recipe init NAME`
+      ? `check the path, or create a starter file with ot-agent agents init NAME or ot-agent recipe init NAME`
       : `did you mean ${shown(join(dirname(from), near))}?`,
   )
 }

@@ -104,7 +104,7 @@ test('a package that is not installed is named with the command that installs it
   })
   await expect(agentOf('needy.ts', `import 'no-such-package'\nexport default {}`)).rejects.toMatchObject({
     message: expect.stringMatching(/needy\.ts:1: Could not resolve "no-such-package"$/),
-    hint: 'install it where the file lies: npm install no-such-package',
+    hint: 'install it in the folder of the file: npm install no-such-package',
   })
 })
 
@@ -155,7 +155,7 @@ test('nothing there, or Python, is said so', async () => {
   await expect(makeImportedAgent(join(dir, 'empty'), {})).rejects.toThrow('or a folder with an index.ts, found none')
   for (const path of ['lab.my_agent:MyAgent', 'my_agent.py'])
     await expect(makeImportedAgent(path, {})).rejects.toThrow(
-      `${path}: expected a TypeScript or JavaScript file, got a module of Python`,
+      `${path}: expected a TypeScript or JavaScript file, got a Python module`,
     )
 })
 

@@ -56,7 +56,7 @@ export async function makeImportedJudge(importPath: string, options: Options): P
   const made = isPlugin(imported.value) ? makePlugin('judge', imported.value, options) : imported.value
   if (typeof made === 'function') return made as Judge
   throw new UserError(
-    `${imported.where}: expected a plug-in whose make gives a function judge(work), got ${made === null ? 'null' : `a ${typeof made}`}`,
+    `${imported.where}: expected a plug-in whose make returns a function judge(work), got ${made === null ? 'null' : `a ${typeof made}`}`,
     'docs/guides/your-own-stage.md shows one of each kind',
   )
 }
@@ -84,7 +84,7 @@ export function makeOf(
   const [first] = Object.keys(own)
   if (first !== undefined)
     throw new UserError(
-      `${where}: expected no options, because it exports an object that is already made, got ${first}`,
+      `${where}: expected no options, because it exports a finished object, got ${first}`,
       'export the class, or a plug-in whose make takes options',
     )
   return value
@@ -165,7 +165,7 @@ function fits(part: unknown, kind: Parts[string]): boolean {
 function unlike(where: string, expected: string, parts: Parts, made: unknown): UserError {
   return new UserError(
     `${where}: expected ${expected}, got ${problemsOf(made, parts).join(', ')}`,
-    'examples/ has one of each kind that works, to compare with',
+    'compare it with the working one in examples/',
   )
 }
 
@@ -208,8 +208,8 @@ function recorded(client: ModelClient, recorder: CallRecorder): ModelClient {
       return outcome
     } catch (error) {
       // A server's error may quote its key, so only the kind of failure is recorded.
-      if (isAbort(error)) call.fail('Aborted', 'the time of the agent was over')
-      else call.fail(error instanceof BoundaryError ? error.code : 'ModelError', 'the call came to no reply')
+      if (isAbort(error)) call.fail('Aborted', 'the agent ran out of time')
+      else call.fail(error instanceof BoundaryError ? error.code : 'ModelError', 'the call got no reply')
       throw error
     }
   })
@@ -217,5 +217,5 @@ function recorded(client: ModelClient, recorder: CallRecorder): ModelClient {
 
 function failureOf(outcome: Exclude<ModelOutcome, { kind: 'reply' }>): [code: string, message: string] {
   if (outcome.kind === 'context-exceeded') return ['ContextLengthExceededError', outcome.message]
-  return ['BudgetExceededError', `the budget of ${outcome.budget} is spent`]
+  return ['BudgetExceededError', `the budget of ${outcome.budget} is used up`]
 }

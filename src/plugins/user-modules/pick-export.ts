@@ -22,7 +22,7 @@ export function pickExport(module: Exports, wanted: string | null, where: string
   if (fitting.length === 1 && only !== undefined) return { name: only, value: exports[only] }
   throw new UserError(
     `${where}: expected a default export or one class or plug-in, found ${listed(fitting.length > 0 ? fitting : Object.keys(exports))}`,
-    fitting.length > 1 ? `name the one you mean: ${where}:${only}` : 'say what the file is for: export default ...',
+    fitting.length > 1 ? `choose one: ${where}:${only}` : 'add a default export: export default ...',
   )
 }
 

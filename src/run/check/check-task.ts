@@ -127,7 +127,7 @@ async function runSpine(task: Task, files: TaskFiles, request: CheckRequest, wor
 }
 
 const unprotected =
-  'this kind of sandbox does not put system files back: an agent that replaces bash can forge the reward'
+  'this kind of sandbox does not restore system files: an agent that replaces bash can forge the reward'
 
 interface CheckAgent {
   readonly agent: Agent
@@ -174,7 +174,7 @@ async function runCheckTrial(
 }
 
 function notesOf(record: TrialRecord): string[] {
-  const shared = record.isolation === 'shared' ? ['the verifier ran in a sandbox that the agent could prepare'] : []
+  const shared = record.isolation === 'shared' ? ['the verifier ran in a sandbox that the agent could tamper with'] : []
   return [...(record.sandbox?.notes ?? []), ...shared]
 }
 

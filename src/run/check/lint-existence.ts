@@ -8,7 +8,7 @@ export const existenceOnly: Lint = ({ rounds }) =>
   rounds.flatMap((round): Finding[] => {
     const { testScript } = round
     if (!testScript || !isShell(testScript.text) || !looksOnly(round)) return []
-    const message = 'only looks whether a file is there: an empty or wrong one earns the full reward'
+    const message = 'only checks whether a file exists: an empty or wrong file earns the full reward'
     return [{ lint: 'verifier-existence-only', severity: 'error', path: testScript.path, message }]
   })
 

@@ -6,7 +6,7 @@ export const buildReachesOut: Lint = ({ environment }) =>
   environment
     .filter(({ name, text }) => text.split('\n').some((line) => takesFiles(name, line) && reachesOut.test(line)))
     .map(({ path }) => {
-      const message = 'takes files from ../tests or ../solution into the environment, where the agent can read them'
+      const message = 'copies files from ../tests or ../solution into the environment, where the agent can read them'
       return { lint: 'leak-build-context', severity: 'error', path, message }
     })
 
@@ -22,7 +22,7 @@ export const scriptInEnvironment: Lint = ({ rounds, environment }) =>
   })
 
 function told(file: TextFile, script: TextFile): Finding {
-  const message = `holds the text of ${script.path}, where the agent can read it`
+  const message = `contains the text of ${script.path}, where the agent can read it`
   return { lint: 'leak-script-in-environment', severity: 'error', path: file.path, message }
 }
 
@@ -34,7 +34,7 @@ export const solutionInInstruction: Lint = ({ rounds }) =>
     const text = squeeze(instruction.text)
     const given = commands.filter((line) => text.includes(line))
     if (given.length === 0 || given.length * 2 < commands.length) return []
-    const message = `gives away ${given.length} of the ${commands.length} telling lines of ${solveScript.path}, for example: ${given[0]?.slice(0, 80)}`
+    const message = `gives away ${given.length} of the ${commands.length} characteristic lines of ${solveScript.path}, for example: ${given[0]?.slice(0, 80)}`
     return [{ lint: 'leak-solution-in-instruction', severity: 'error', path: instruction.path, message }]
   })
 
@@ -58,7 +58,7 @@ export const expectedInTheOpen: Lint = ({ rounds, environment }) =>
       answers
         .filter((answer) => contains(file, answer.text.trim()))
         .map(({ path }): Finding => {
-          const message = `holds the whole of ${path}; if that is the answer, it is given away`
+          const message = `contains all of ${path}; if that is the answer, it gives the answer away`
           return { lint: 'leak-expected-output', severity: 'warning', path: file.path, message }
         }),
     )

@@ -7,13 +7,15 @@ import type { RoundFiles, TaskFiles, TextFile } from './task-files.ts'
 export const noTests: Lint = ({ rounds }, task) =>
   rounds
     .filter((round) => !round.testScript && !verifiesSeparately(task, round.step))
-    .map((round) => missing('no-tests', round, 'tests/test.sh', 'no test script to verify it with'))
+    .map((round) => missing('no-tests', round, 'tests/test.sh', 'has no test script to verify it with'))
 
 /** It is not shown that the task can be solved at all. */
 export const noSolution: Lint = ({ rounds }) =>
   rounds
     .filter((round) => !round.solveScript)
-    .map((round) => missing('no-solution', round, 'solution/solve.sh', 'no solution to prove it can be solved'))
+    .map((round) =>
+      missing('no-solution', round, 'solution/solve.sh', 'has no solution to prove that it can be solved'),
+    )
 
 /** Without a shebang it is chance which program reads the script. */
 export const noShebang: Lint = (files) =>
@@ -31,7 +33,7 @@ export const notExecutable: Lint = (files) =>
 export const crlf: Lint = (files) =>
   shellScripts(files)
     .filter(({ text }) => text.includes('\r\n'))
-    .map((file) => finding('script-crlf', 'error', file, 'has CR LF line ends; scripts need LF'))
+    .map((file) => finding('script-crlf', 'error', file, 'has CRLF line endings; scripts need LF'))
 
 /** `bash -n` parses and runs nothing. */
 export const syntax: Lint = async (files) => {

@@ -8,9 +8,9 @@ export const instructionMissing: Lint = ({ rounds }, task) =>
     const path = instruction?.path ?? (step === null ? 'instruction.md' : `steps/${step}/instruction.md`)
     const told = step === null ? task.instruction : (task.steps.find(({ name }) => name === step)?.instruction ?? '')
     const words = told.split(/\s+/).filter((word) => /\w/.test(word)).length
-    if (words === 0) return [{ lint: 'instruction-empty', severity: 'error', path, message: 'says nothing' }]
+    if (words === 0) return [{ lint: 'instruction-empty', severity: 'error', path, message: 'is empty' }]
     if (words >= 6) return []
-    const message = `has only ${words} word${words === 1 ? '' : 's'}; an agent has to guess the rest`
+    const message = `has only ${words} word${words === 1 ? '' : 's'}; the agent would have to guess the rest`
     return [{ lint: 'instruction-short', severity: 'warning', path, message }]
   })
 
@@ -35,7 +35,7 @@ const leftOvers =
 function leftOver(file: TextFile | null, severity: Finding['severity'], lines: readonly string[]): Finding[] {
   const line = file ? lines.find((text) => leftOvers.test(text)) : undefined
   if (!file || line === undefined) return []
-  const message = `has text that waits to be replaced: ${line.trim().slice(0, 80)}`
+  const message = `contains placeholder text: ${line.trim().slice(0, 80)}`
   return [{ lint: 'scaffold-text', severity, path: file.path, message }]
 }
 

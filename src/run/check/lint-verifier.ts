@@ -16,7 +16,7 @@ export const alwaysFull: Lint = ({ rounds }) =>
   rounds.flatMap((round): Finding[] => {
     const { testScript, writes } = wholeStory(round)
     if (!testScript || !writes?.length || !writes.every(isFull)) return []
-    const message = 'can write no other reward than 1, whatever the tests find'
+    const message = 'can only write a reward of 1, whatever the tests find'
     return [{ lint: 'verifier-one-value', severity: 'error', path: testScript.path, message }]
   })
 
@@ -28,7 +28,7 @@ export const failsOpen: Lint = ({ rounds }) =>
     if (!testScript || !first || !isFull(first) || !alwaysRuns(first.line)) return []
     if (writes.every(isFull)) return []
     const message =
-      'writes a reward of 1 first and takes it back later: a script that dies in between leaves it standing'
+      'writes a reward of 1 first and corrects it later: a script that dies in between leaves a reward of 1'
     return [{ lint: 'verifier-fails-open', severity: 'warning', path: testScript.path, message }]
   })
 
@@ -42,7 +42,7 @@ export const trustsRewardFile: Lint = ({ rounds }) =>
     if (!testScript || !believesOldReward(testScript)) return []
     const severity = writes?.some((write) => !isZero(write)) ? 'error' : 'warning'
     const message =
-      'looks whether a reward file is there without removing old ones first: the agent can leave one behind'
+      'checks whether a reward file exists without first removing old ones: the agent can leave one behind'
     return [{ lint: 'verifier-trusts-reward-file', severity, path: testScript.path, message }]
   })
 

@@ -73,7 +73,7 @@ test('doing nothing must give a score below 1', () => {
 test('forging must not pay; tests that refuse to score are fine', () => {
   expect(brief(judgeForger([scored(0)]))).toBe('ok')
   expect(brief(judgeForger([failed('verifier', 'no reward')]))).toBe('ok')
-  expect(brief(judgeForger([failed('sandbox', 'gone'), scored(1)]))).toMatch(/^fail: a forged reward counts/)
+  expect(brief(judgeForger([failed('sandbox', 'gone'), scored(1)]))).toMatch(/^fail: a forged reward was accepted/)
   expect(brief(judgeForger([failed('sandbox', 'gone')]))).toMatch(/^unknown/)
 })
 

@@ -79,7 +79,7 @@ function systemHint({ system, steps }: TrialRecord): string {
   const report = [system, ...(steps ?? []).map((step) => step.system)].find((it) => it?.differ)
   if (!report) return ''
   const files = report.restored.files.slice(0, 5).map(({ path }) => path)
-  return `; the solution changes system files (${files.join(', ')}) and scores ${describeRewards(report.onImage)} without them: if agents may do that, set ${mayModifySystemKey} = true under [metadata] in task.toml`
+  return `; the solution changes system files (${files.join(', ')}) and scores ${describeRewards(report.onImage)} without them: if agents may do that too, set ${mayModifySystemKey} = true under [metadata] in task.toml`
 }
 
 /** Runs of the oracle that differ mean that the verifier, or the task, plays dice. */
@@ -111,7 +111,7 @@ export function judgeForger(records: readonly TrialRecord[]): Check {
   const paidOrLost = records.filter(({ end }) => end.kind !== 'failed' || end.failure.boundary !== 'verifier')
   return worst('forger', paidOrLost, ({ end, isolation }) => {
     if (end.kind !== 'scored' || isBelow(end.rewards)) return null
-    return `a forged reward counts: scored ${describeRewards(end.rewards)} without solving anything (verifier isolation: ${isolation ?? 'unknown'})`
+    return `a forged reward was accepted: scored ${describeRewards(end.rewards)} without solving anything (verifier isolation: ${isolation ?? 'unknown'})`
   })
 }
 

@@ -18,7 +18,7 @@ test('a shortage halves the number once, in however many places it shows', () =>
   const { atOnce, said, sizes, clock } = workplace(8)
   for (let i = 0; i < 5; i++) atOnce.met('processes')
   expect(sizes).toEqual([4])
-  expect(said).toEqual(['this machine ran out of processes with 8 trials at once; 4 run at once from now on'])
+  expect(said).toEqual(['this machine ran out of processes with 8 concurrent trials; now running 4 at a time'])
   clock.ms = 20_000
   atOnce.met('memory')
   expect(sizes).toEqual([4, 2])

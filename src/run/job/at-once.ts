@@ -51,7 +51,7 @@ export function makeAtOnce({ asked: first, resize, say, nowMs = Date.now }: AtOn
     reductions++
     reducedMs = nowMs()
     resize(limit())
-    say(`this machine ran out of ${what} with ${before} trials at once; ${limit()} run at once from now on`)
+    say(`this machine ran out of ${what} with ${before} concurrent trials; now running ${limit()} at a time`)
   }
   let lastResource: Resource = 'processes'
   return {

@@ -15,13 +15,13 @@ test('a run that fits starts', () => {
 test('one that does not is refused with what it needs, which limit is too low, and how many fit', () => {
   expect(() => requireRoom(64, needs, [files, group])).toThrow(
     expect.objectContaining({
-      message: '64 trials at once need about 542 file descriptors, but ulimit -n is 256 and leaves 230',
-      hint: 'run at most 25 at once (-n 25), or raise ulimit -n',
+      message: '64 concurrent trials need about 542 file descriptors, but ulimit -n is 256 and leaves 230',
+      hint: 'run at most 25 at a time (-n 25), or raise ulimit -n',
       exitCode: 3,
     }),
   )
   expect(() => requireRoom(5, needs, [files, group])).toThrow(
-    expect.objectContaining({ hint: 'run at most 4 at once (-n 4), or raise pids.max of /group' }),
+    expect.objectContaining({ hint: 'run at most 4 at a time (-n 4), or raise pids.max of /group' }),
   )
 })
 

@@ -43,7 +43,7 @@ test('a changed task is named with both digests', () => {
 
 test('a task that came or went is named', () => {
   const now = identityOf(jobConfig(), [taskNamed('a', 'a1'), taskNamed('c', 'c1')])
-  expect(differences(base, now)).toEqual(['task "b" is no longer there', 'task "c" is new'])
+  expect(differences(base, now)).toEqual(['task "b" is gone', 'task "c" is new'])
 })
 
 test('a task that is there twice differs from one that is there once', () => {

@@ -185,7 +185,7 @@ function taskDifferences(before: JobIdentity['tasks'], now: JobIdentity['tasks']
     const [was = [], is = []] = [before, now].map((tasks) => (Object.hasOwn(tasks, name) ? tasks[name] : undefined))
     if (was.join() === is.join()) return []
     if (was.length === 0) return [`task "${name}" is new`]
-    if (is.length === 0) return [`task "${name}" is no longer there`]
+    if (is.length === 0) return [`task "${name}" is gone`]
     return [`task "${name}" changed: digest was ${brief(was)}, is ${brief(is)}`]
   })
 }

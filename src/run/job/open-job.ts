@@ -94,7 +94,7 @@ async function ownJob(dir: string, identity: JobIdentity): Promise<OwnJob> {
   if (changes.length === 0) return { ...there, own }
   const more = changes.length > 5 ? `; and ${changes.length - 5} more` : ''
   throw new UserError(
-    `${dir}: expected the same job, found another: ${changes.slice(0, 5).join('; ')}${more}`,
+    `${dir}: expected the same job, found a different one: ${changes.slice(0, 5).join('; ')}${more}`,
     'choose another --job-name, or go back to the old settings to continue that job',
   )
 }
@@ -138,8 +138,8 @@ type OwnJob = Omit<JobDir, 'result' | 'own'> & { readonly own: JobFile }
 function continueOwnJob(job: JobToOpen, there: OwnJob): OpenedJob {
   if (job.layout !== null && job.layout !== there.layout)
     throw new UserError(
-      `--store: expected ${there.layout}, as the job in ${there.dir} was started, got ${job.layout}`,
-      `leave --store out, or turn the job with jobs ${job.layout === 'packed' ? 'pack' : 'unpack'} first`,
+      `--store: expected ${there.layout}, the layout of the job in ${there.dir}, got ${job.layout}`,
+      `remove --store, or convert the job with jobs ${job.layout === 'packed' ? 'pack' : 'unpack'} first`,
     )
   const { id, startedAt } = there.own
   const config = { ...job.config, jobName: there.name }
@@ -163,7 +163,7 @@ async function continueHarborJob(job: JobToOpen, there: JobDir): Promise<OpenedJ
   if (agents.size < config.agents.length)
     throw new UserError(
       `${there.dir}: expected agents that differ in name or model, found some that differ in options only`,
-      'run its tasks as a new job: which trials belong to which agent cannot be told',
+      'run its tasks as a new job: its trials cannot be assigned to agents',
     )
   const ended = await namesOfEnded(there)
   const plan = planTrials(config, { jobId: result.id, trialsDir: there.dir }, job.tasks).map((trial) => {

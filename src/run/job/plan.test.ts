@@ -60,7 +60,7 @@ test('trials get their tasks as these were when the trials were planned, or are 
   const read = (more: object = {}) => ({ task: { ...named, instruction: 'Do it.', ...more } }) as never
   expect(withTasks([trial], [read()])).toEqual([{ ...trial, task: { ...named, instruction: 'Do it.' } }])
   for (const changed of [{ name: 'two' }, { digests: { ...digests, content: 'other' } }, { dir: '/tasks/two' }])
-    expect(() => withTasks([trial], [read(changed)])).toThrow('/tasks/one: expected the task as it was a moment ago')
+    expect(() => withTasks([trial], [read(changed)])).toThrow('/tasks/one: expected an unchanged task')
 })
 
 test('more trials than can be planned are refused', () => {

@@ -79,7 +79,7 @@ export function withTasks(trials: readonly PlannedTrial<NamedTask>[], tasks: rea
     const task = byDir.get(dir)
     if (task?.name === name && task.digests.content === digests.content) return { ...trial, task }
     throw new UserError(
-      `${dir}: expected the task as it was a moment ago, found it changed`,
+      `${dir}: expected an unchanged task, but its files changed while the job started`,
       'run the same command again',
     )
   })
@@ -214,8 +214,8 @@ export function requireRoom(atOnce: number, needs: SandboxNeeds, limits: readonl
     if (needed <= free) continue
     const fits = Math.floor((free - rest) / each)
     throw new UserError(
-      `${atOnce} trials at once need about ${needed} ${resource}, but ${name} is ${limit} and leaves ${Math.max(0, free)}`,
-      fits > 0 ? `run at most ${fits} at once (-n ${fits}), or raise ${name}` : `raise ${name}`,
+      `${atOnce} concurrent trials need about ${needed} ${resource}, but ${name} is ${limit} and leaves ${Math.max(0, free)}`,
+      fits > 0 ? `run at most ${fits} at a time (-n ${fits}), or raise ${name}` : `raise ${name}`,
       3,
     )
   }

@@ -46,7 +46,7 @@ export async function resumeTrial(recorded: RecordedAttempt, trial: TrialToResum
 }
 
 function whyNot(recorded: RecordedAttempt, agent: Agent, { isAllowed, config, hostEnv }: TrialToResume): string | null {
-  if (!isAllowed) return 'replaying interrupted trials is switched off'
-  if (agent.repeats === false) return `even with the same replies, ${agent.name} may ask for other things`
+  if (!isAllowed) return 'replaying interrupted trials is disabled'
+  if (agent.repeats === false) return `${agent.name} may send different requests even with the same replies`
   return whyUnfit(recorded, secretsOf(config, hostEnv).length > 0, masked)
 }

@@ -118,12 +118,15 @@ export async function loadLaunch(experimentsDir: string, id: string): Promise<St
   const path = join(dir, 'launch.json')
   const text = await readTextIfExists(path)
   if (text === null)
-    throw new UserError(`no launch ${JSON.stringify(id)} in ${experimentsDir}`, 'ot-agent launch list shows them')
+    throw new UserError(
+      `expected a launch ${JSON.stringify(id)} in ${experimentsDir}, found none`,
+      'ot-agent launch list shows them',
+    )
   const parsed = schema.safeParse(parseJson(text))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
     const at = issue?.path.join('.') || 'the document'
-    throw new UserError(`${path}: ${at}: ${issue?.message}`, 'another version wrote it, or it was damaged since')
+    throw new UserError(`${path}: ${at}: ${issue?.message}`, 'another version wrote it, or it is damaged')
   }
   const { jobs, files: _files, cluster, overrides: _overrides, ...rest } = parsed.data
   const launch: Launch = {

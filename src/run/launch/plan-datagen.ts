@@ -72,10 +72,7 @@ function planTasks(at: PlanContext, request: DatagenRequest, own: readonly strin
     summary: 'make tasks',
     resources: cpuResources(at),
     after: afterServer(request.tasksModel),
-    pieces: [
-      ...reaches.wait,
-      runOurs('make tasks, or what is missing of them', [...args, '--no-upload', ...reaches.words, ...own]),
-    ],
+    pieces: [...reaches.wait, runOurs('make the missing tasks', [...args, '--no-upload', ...reaches.words, ...own])],
   })
 }
 
@@ -108,19 +105,13 @@ function planTraces(at: PlanContext, request: DatagenRequest, own: readonly stri
   const args: Argument[] = ['generate', request.tracesScript, '--stage', 'traces', '--tasks-input', tasksDir]
   return makeJob(at, {
     name: 'traces',
-    summary: chunks ? `run agents over tasks, in ${chunks.count} parts` : 'run agents over tasks',
+    summary: chunks ? `run agents on tasks, in ${chunks.count} parts` : 'run agents on tasks',
     resources: request.tracesGpu ? gpuResources(at, 1, at.timeLimit) : cpuResources(at, 32, 32),
     after: [...(before ? [{ job: before, when: 'ok' } as const] : []), ...afterServer(request.tracesModel)],
     array: chunks && { size: chunks.count, throttle: chunks.throttle },
     pieces: [
       ...reaches.wait,
-      runOurs('run agents, going on where an earlier run stopped', [
-        ...args,
-        ...place,
-        '--no-upload',
-        ...reaches.words,
-        ...own,
-      ]),
+      runOurs('run agents, resuming an earlier run', [...args, ...place, '--no-upload', ...reaches.words, ...own]),
     ],
   })
 }
@@ -143,10 +134,10 @@ function planJoin(at: PlanContext, request: DatagenRequest): LaunchJob {
   ]
   return makeJob(at, {
     name: 'join',
-    summary: 'one dataset of all parts',
+    summary: 'merge all parts into one dataset',
     resources: cpuResources(at, 4, 16),
     after: [{ job: 'traces', when: 'ok' }],
-    pieces: [runOurs('one dataset of all parts', words)],
+    pieces: [runOurs('merge all parts into one dataset', words)],
   })
 }
 

@@ -57,7 +57,7 @@ export function planConsolidate(at: PlanContext, { input, out, base, after }: Co
   const copy = `! -name '*.index.json' ! -name '.*' -exec cp -n {} ${shellQuote(out)} \\;`
   return makeJob(at, {
     name: 'consolidate',
-    summary: 'one model of many shards',
+    summary: 'merge the shards into one model',
     resources: cpuResources(at, at.cluster.cpusPerNode, at.cluster.memoryPerNodeGb ?? 128),
     after,
     foreign: true,
@@ -76,7 +76,7 @@ export function planConsolidate(at: PlanContext, { input, out, base, after }: Co
         about: 'each weight is written, also tied embeddings, which safetensors would refuse for sharing memory',
         lines: eachWritten,
       },
-      runProgram('one model of many shards', [
+      runProgram('merge the shards into one model', [
         ...['python', '-c'],
         { raw: '"$each_written" "$from/zero_to_fp32.py" "$from"' },
         out,
@@ -150,7 +150,7 @@ export function planSync(at: PlanContext, { dir, isMovable, after }: OfflineRuns
   if (at.cluster.internetOnComputeNodes) return { jobs: [], notes: [] }
   if (!at.cluster.internetJobs) {
     const command = `wandb sync ${shellQuote(dir)}/wandb/offline-run-*`
-    return { jobs: [], notes: [`the W&B run is recorded offline; when training has ended, run ${command}`] }
+    return { jobs: [], notes: [`the W&B run is recorded offline; after training, run ${command}`] }
   }
   const job = makeJob(at, {
     name: 'sync',

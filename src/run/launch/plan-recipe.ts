@@ -32,7 +32,7 @@ export function planRecipe(at: PlanContext, request: RecipeRequest): readonly La
   jobs.push(
     makeJob(at, {
       name: 'finish',
-      summary: 'everything that is left of the recipe',
+      summary: 'run everything that is left of the recipe',
       resources: cpuResources(at, 8, 32),
       after: before ? [{ job: before.name, when: 'ok' }] : [],
       pieces: [runOurs('run the recipe, or what is left of it', wordsOf(request))],

@@ -18,10 +18,13 @@ export function secretsFileOf(env: Variables): string | null {
 export async function checkSecretsFile(path: string): Promise<void> {
   const found = await stat(path).catch(() => null)
   if (!found?.isFile())
-    throw new UserError(`expected the file of keys ${path}, found none`, 'DC_AGENT_SECRET_ENV names it')
+    throw new UserError(
+      `expected the file of keys ${path}, found none`,
+      'create it, or change DC_AGENT_SECRET_ENV, which points to it',
+    )
   if ((found.mode & 0o077) !== 0)
     throw new UserError(
-      `${path}: expected a file that only its owner may read, got mode ${(found.mode & 0o777).toString(8)}`,
+      `${path}: expected a file that only its owner can read, got mode ${(found.mode & 0o777).toString(8)}`,
       `chmod 600 ${path}`,
     )
 }
@@ -39,7 +42,7 @@ export function refuseSecrets(texts: Readonly<Record<string, string>>, secrets: 
     for (const [name, value] of secrets)
       if (text.includes(value))
         throw new UserError(
-          `${where}: the value of ${name} would be written into it`,
-          'leave it out: jobs read keys from the file that DC_AGENT_SECRET_ENV names',
+          `${where}: expected no secrets, but it would contain the value of ${name}`,
+          'remove it: jobs read keys from the file in DC_AGENT_SECRET_ENV',
         )
 }

@@ -68,7 +68,7 @@ export class Settings {
   }
 
   get(name: string): Setting | undefined {
-    if (!this.known.has(name)) throw new Error(`no setting is called ${name}`)
+    if (!this.known.has(name)) throw new Error(`unknown setting ${name}`)
     this.read.add(name)
     return this.found.get(name)
   }
@@ -137,7 +137,7 @@ const expectations: Readonly<Record<SettingKind, string>> = {
   number: 'a number',
   switch: 'true or false',
   time: 'a time such as 12:00:00 or 2-00:00:00',
-  words: 'a command line whose quotes are closed',
+  words: 'a command line with closed quotes',
   list: 'one value or several',
 }
 

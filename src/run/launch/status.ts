@@ -87,17 +87,17 @@ function unitStatus(
   return {
     ...base,
     state: 'unknown',
-    reason: claimed ? 'began, and was not heard of again' : 'the scheduler has forgotten it',
+    reason: claimed ? 'started, then reported nothing more' : 'the scheduler no longer knows it',
   }
 }
 
 /** `75 0/2 time-limit`: exit code, which link of how many, why it stopped. */
 function endOf(text: string): { state: JobState; reason: string } {
   const [code = '?', , why = ''] = text.split(' ')
-  if (why === 'over') return { state: 'done', reason: 'no job needs it any more' }
-  if (why === 'time-limit') return { state: 'resumable', reason: 'stopped before its time was up' }
-  if (why === 'cancelled') return { state: 'cancelled', reason: 'told to stop' }
-  if (why === 'dependency') return { state: 'cancelled', reason: 'a job before it failed' }
+  if (why === 'over') return { state: 'done', reason: 'no job needs it any longer' }
+  if (why === 'time-limit') return { state: 'resumable', reason: 'stopped before its time limit' }
+  if (why === 'cancelled') return { state: 'cancelled', reason: 'asked to stop' }
+  if (why === 'dependency') return { state: 'cancelled', reason: 'a job it depends on failed' }
   return { state: 'failed', reason: `exit code ${code}` }
 }
 

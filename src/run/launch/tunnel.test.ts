@@ -66,7 +66,7 @@ test('a job works through its tunnel, which is opened again when it breaks and e
     `echo "$ALL_PROXY $all_proxy \${HTTPS_PROXY:-none} $no_proxy"${reachSecond}`,
   )
   const { status, stdout, stderr } = job.run()
-  expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.stringContaining('it is opened again') })
+  expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.stringContaining('reopening it') })
   const [first, second] = stdout.split('\n')
   expect(first).toMatch(/^(socks5h:\/\/127\.0\.0\.1:1\d{4}) \1 none \.own,localhost,127\.0\.0\.1,::1,\S+$/)
   expect(second).toBe('reached')

@@ -36,7 +36,7 @@ export function openTunnel({ internetOnComputeNodes, sshTunnel }: Cluster): read
         '  while :; do',
         `    ssh ${asked.join(' ')} < /dev/null & inner=$!`,
         '    wait "$inner" || true',
-        `    note ${shellQuote(`the tunnel to ${host} is closed; it is opened again`)}`,
+        `    note ${shellQuote(`the tunnel to ${host} is closed; reopening it`)}`,
         '    sleep 5 & inner=$!',
         '    wait "$inner" || true',
         '  done',

@@ -57,8 +57,8 @@ function sourceOf({ name, source: { fixture, real } }: Pipeline, { source }: Gen
   if (source.kind === 'file') return likeFixture(fixture, source.path)
   if (real !== null) return real
   throw new UserError(
-    `--source real: ${name} has no other source than the one that comes with it`,
-    'leave --source out, or name a file of rows',
+    `--source real: ${name} has only the source that comes with it`,
+    'remove --source, or pass a file of rows',
   )
 }
 
@@ -94,7 +94,7 @@ async function stageOfSource(
   const chosen = chosenBy(use, at)
   const stage = await makeStage(chosen, { ...options, ...path })
   if (stage.kind !== 'source')
-    throw new UserError(`${nameOf(chosen)}: expected a source, got a stage that takes rows`, 'name one of sources/...')
+    throw new UserError(`${nameOf(chosen)}: expected a source, got a stage that takes rows`, 'use one of sources/...')
   return stage
 }
 

@@ -109,7 +109,7 @@ const rejectsIn = async (out: string) =>
 test('a dataset that cannot be published is still there, and the failure says where', async () => {
   const failing = generate(declared(pipeline()), { limit: 1, targetRepo: 'org/down' })
   await expect(failing).rejects.toMatchObject({ boundary: 'store', code: 'UploadFailure' })
-  await expect(failing).rejects.toThrow(/^org\/down: the Hub failed \(503\); everything is still in .*\/tasks$/)
+  await expect(failing).rejects.toThrow(/^org\/down: the Hub failed \(503\); all results are still in .*\/tasks$/)
 })
 
 test('every row becomes a task with its lineage', async () => {
@@ -425,5 +425,7 @@ test('options come from texts as their schemas have them', () => {
 })
 
 test('an option whose name cannot be a flag is refused', () => {
-  expect(() => parseOwnOptions(z.strictObject({ max_rows: z.number() }), {})).toThrow('expected a name such as maxRows')
+  expect(() => parseOwnOptions(z.strictObject({ max_rows: z.number() }), {})).toThrow(
+    'expected a name in camelCase such as maxRows',
+  )
 })

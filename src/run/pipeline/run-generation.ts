@@ -70,7 +70,11 @@ function asResult(made: GenerationResult | string): GenerationResult {
 function refuseEmpty(name: string, { status, metadata, datasetPath }: GenerationResult): void {
   if (status !== 'failed') return
   if (metadata.rows === 0)
-    throw new UserError(`${name}: expected rows to make tasks of, found none`, 'is the source empty?', 3)
+    throw new UserError(
+      `${name}: expected rows to make tasks from, found none`,
+      'check that the source is not empty',
+      3,
+    )
   const reasons = Object.entries(Object(metadata.rejects) as Record<string, number>).sort(([, a], [, b]) => b - a)
   const why = reasons
     .slice(0, 3)
@@ -78,7 +82,7 @@ function refuseEmpty(name: string, { status, metadata, datasetPath }: Generation
     .join(', ')
   throw new BoundaryError(
     'task',
-    `${name}: expected at least one task, got none of ${metadata.rows ?? 0} rows${why === '' ? '' : ` (${why})`}\nhint: ${nearPath(join(dirname(datasetPath), 'rejects.jsonl'))} has the reason for each row`,
+    `${name}: expected at least one task, got none of ${metadata.rows ?? 0} rows${why === '' ? '' : ` (${why})`}\nhint: ${nearPath(join(dirname(datasetPath), 'rejects.jsonl'))} lists the reason for each row`,
     { code: 'GenerationError', retryable: false },
   )
 }
@@ -87,7 +91,7 @@ function tasksInput({ tasksInput: given }: GenerationRequest): string {
   if (given !== null) return given
   throw new UserError(
     '--stage traces: expected a folder of tasks, got none',
-    'give it with --tasks-input DIR, or make tasks first with --stage both',
+    'pass one with --tasks-input DIR, or also make tasks with --stage both',
   )
 }
 
@@ -117,7 +121,7 @@ async function published(
     if (error instanceof UserError || isAbort(error)) throw error
     const said = messageOf(error)
     const where = said.startsWith(target) ? '' : `${target}: `
-    const still = `${where}${said}; everything is still in ${result.datasetPath}`
+    const still = `${where}${said}; all results are still in ${result.datasetPath}`
     throw new BoundaryError('store', still, { code: 'UploadFailure', cause: error })
   }
 }

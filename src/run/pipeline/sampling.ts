@@ -13,7 +13,7 @@ export function upsample<T>(
   seed: number,
 ): { readonly item: T; readonly copy: number }[] {
   if (items.length === 0)
-    throw new UserError('expected something to repeat, got nothing', 'check the step before: it gave no rows')
+    throw new UserError('expected something to repeat, got nothing', 'check the step before: it produced no rows')
   const whole = Math.floor(count / items.length)
   const rounds = Array.from({ length: whole }, (_, copy) => items.map((item) => ({ item, copy })))
   const rest = makeRandom(seed, 'upsample').sample([...items.keys()], count - whole * items.length)

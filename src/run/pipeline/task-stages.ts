@@ -94,8 +94,8 @@ function complete(
 
 function unmade(pipeline: string): never {
   throw new UserError(
-    `${pipeline}: expected a source of task drafts, or a way to make tasks of its rows, got rows and no way`,
-    'give the pipeline a make',
+    `${pipeline}: expected a source of task drafts, or a make that turns its rows into tasks, got neither`,
+    'add make to the pipeline',
   )
 }
 

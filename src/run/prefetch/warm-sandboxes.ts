@@ -88,7 +88,7 @@ async function used(entry: Warm, request: SandboxRequest): Promise<SandboxLease 
     }
     await discard(entry, log)
     signal?.throwIfAborted()
-    if (lease !== null) log('the prefetched sandbox is no longer usable; another one is started')
+    if (lease !== null) log('the prefetched sandbox is no longer usable; starting another one')
     return null
   } finally {
     signal?.removeEventListener('abort', stop)

@@ -85,7 +85,7 @@ function unknownStage({ stages }: RecipeReport, asked: string): UserError {
   const ids = stages.map(({ id }) => id)
   const near = nearest(asked, ids)
   return new UserError(
-    `no stage of this run is called ${JSON.stringify(asked)}`,
-    near === null ? `it has ${ids.join(', ')}` : `did you mean ${near}?`,
+    `this run has no stage ${JSON.stringify(asked)}`,
+    near === null ? `its stages: ${ids.join(', ')}` : `did you mean ${near}?`,
   )
 }

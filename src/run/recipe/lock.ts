@@ -24,7 +24,7 @@ function refuseOther(dir: string, { rehearsal }: RecipeLock, before: string): vo
   const was = isRehearsal(before)
   if (was === (rehearsal ?? false)) return
   throw new UserError(
-    `${dir} holds ${was ? 'a rehearsal' : 'a run'} of a recipe, and this is ${was ? 'a run' : 'a rehearsal'}`,
+    `${dir}: expected ${was ? 'a run' : 'a rehearsal'} of a recipe, found ${was ? 'a rehearsal' : 'a run'}`,
     'choose another directory with -o',
   )
 }
@@ -55,7 +55,7 @@ function render(lock: RecipeLock): string {
 
 function changed(path: string): UserError {
   return new UserError(
-    `${path} was changed after it was written`,
-    'put it back as it was, or run the recipe in a new directory (-o)',
+    `${path} has changed since it was written`,
+    'restore it, or run the recipe in a new directory (-o)',
   )
 }

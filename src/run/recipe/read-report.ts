@@ -44,10 +44,10 @@ export async function readReport(dir: string): Promise<RecipeReport> {
   const text = await readTextIfExists(path)
   if (text === null)
     throw new UserError(
-      `${dir} holds no finished run of a recipe`,
-      'ot-agent recipe run FILE -o DIR makes or finishes one',
+      `${dir}: expected a finished run of a recipe, found none`,
+      'run or finish one with ot-agent recipe run FILE -o DIR',
     )
   const parsed = schema.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
-  throw new UserError(`${path} is not the manifest of a recipe's run`, 'ot-agent recipe run FILE -o DIR writes one')
+  throw new UserError(`${path}: expected the manifest of a recipe run`, 'ot-agent recipe run FILE -o DIR writes one')
 }

@@ -108,7 +108,7 @@ async function wholeLeak({ sql, contextOf }: StepContext, live: LiveStage, filte
 function leaked({ id, stage, reason }: Leak): BoundaryError {
   return new BoundaryError(
     'store',
-    `stage ${stage}: row ${id ?? 'unknown'} of the result is one that it drops (${reason})`,
+    `stage ${stage}: row ${id ?? 'unknown'} of the result should have been dropped (${reason})`,
     { code: 'FilterLeak', retryable: false },
   )
 }

@@ -317,9 +317,9 @@ test('each of the processes that share a recipe checks the files it reads, and t
   )
   expect((await run(shared, { share: { index: 0, of: 2 } })).waitingAt).toBe('odd')
   await expect(run(shared, { share: { index: 1, of: 2 } })).rejects.toThrow(
-    'part-00001.parquet is not what was written',
+    'part-00001.parquet has changed since it was written',
   )
-  await expect(run(shared)).rejects.toThrow('part-00001.parquet is not what was written')
+  await expect(run(shared)).rejects.toThrow('part-00001.parquet has changed since it was written')
   writeFileSync(damaged, whole)
   await run(shared, { share: { index: 1, of: 2 } })
   await run(shared)
@@ -389,14 +389,14 @@ test('a stage that needs more memory than there is says so in two lines', async 
   const error = await run(recipe('sources/numbers', 'filters/greedy', 'sinks/ids')).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(UserError)
   expect(error).toMatchObject({
-    message: 'stage greedy: its rows need more memory than the database was given',
+    message: 'stage greedy: its rows need more memory than the database may use',
     hint: expect.stringContaining('--memory-mb'),
   })
 })
 
 test('a run stops at the stage it is told to, be it a sink, and one that nobody has is refused before anything runs', async () => {
   const list = recipe('sources/numbers', 'sinks/ids', 'filters/odd', { id: 'last', use: 'sinks/ids' })
-  await expect(run(list, { until: 'even' })).rejects.toThrow('no stage called "even" to stop at')
+  await expect(run(list, { until: 'even' })).rejects.toThrow('no stage "even" to stop at')
   expect([runs, readdirSync(dir)]).toEqual([[], []])
   const { sinks } = await run(list, { until: 'ids' })
   expect([sinks.map(({ id }) => id), runs]).toEqual([['ids'], ['source a']])
@@ -421,7 +421,7 @@ test('a receipt that cannot be read is written anew with its files', async () =>
 test('a corrupt shard stops the run and names the stage', async () => {
   await run(plain)
   writeFileSync(join(stepOf('numbers'), 'part-00001.parquet'), 'garbage')
-  await expect(run(plain)).rejects.toThrow(/numbers-.*part-00001\.parquet is not what was written/)
+  await expect(run(plain)).rejects.toThrow(/numbers-.*part-00001\.parquet has changed since it was written/)
 })
 
 test('a shard whose rows are in a file that is another by now is corrupt, and made again when it is removed', async () => {
@@ -429,7 +429,7 @@ test('a shard whose rows are in a file that is another by now is corrupt, and ma
   const exported = ids()
   const mark = join(stepOf('odd'), 'part-00001.done')
   writeFileSync(mark, readFileSync(mark, 'utf8').replace(/"sha256":"[0-9a-f]{4}/, '"sha256":"0000'))
-  await expect(run(plain)).rejects.toThrow(/odd-.*part-00001\.done is not what was written/)
+  await expect(run(plain)).rejects.toThrow(/odd-.*part-00001\.done has changed since it was written/)
   rmSync(stepOf('odd'), { recursive: true })
   await run(plain)
   expect(ids()).toEqual(exported)
@@ -439,7 +439,7 @@ test('a filter that a later stage undoes is a leak, and nothing is handed out', 
   const leaky = recipe({ use: 'filters/short', with: { most: 20 } })
   const list = recipe('sources/numbers', ...leaky.stages, 'filters/lengthen', 'sinks/ids')
   await expect(run({ ...list, name: 'leaky' })).rejects.toThrow(
-    /stage short: row a-20 of the result is one that it drops/,
+    /stage short: row a-20 of the result should have been dropped/,
   )
   expect(readdirSync(dir)).not.toContain('out')
 })
@@ -464,7 +464,7 @@ test('what a stage undoes for one sink is a leak there, though another sink abov
     id: 'last',
     use: 'sinks/ids',
   })
-  await expect(run(list)).rejects.toThrow(/stage odd: row a-1 of the result is one that it drops \(even\)/)
+  await expect(run(list)).rejects.toThrow(/stage odd: row a-1 of the result should have been dropped \(even\)/)
   expect(readdirSync(join(dir, 'out'))).toEqual(['ids'])
 })
 
@@ -475,22 +475,24 @@ test('copies that a later stage makes are a leak of the filter that removed copi
     { use: 'mixers/zip', with: { twice: true } },
     'sinks/ids',
   )
-  await expect(run(list)).rejects.toThrow(/stage duplicates: row a-\d of the result is one that it drops \(duplicate\)/)
+  await expect(run(list)).rejects.toThrow(
+    /stage duplicates: row a-\d of the result should have been dropped \(duplicate\)/,
+  )
 })
 
 test('a lock that was changed by hand is refused', async () => {
   await run(plain)
   const path = join(dir, 'lock.json')
   writeFileSync(path, readFileSync(path, 'utf8').replace('"most": 20', '"most": 21'))
-  await expect(run(plain)).rejects.toThrow(/lock\.json was changed/)
+  await expect(run(plain)).rejects.toThrow(/lock\.json has changed/)
 })
 
 test.each([
   [[], 'has no stages'],
-  [['filters/odd'], 'begins with odd, which takes rows'],
+  [['filters/odd'], 'starts with odd, which needs rows'],
   [['sources/numbers', 'sources/none'], 'stage none: unknown stage'],
-  [['sources/numbers', 'filters/odd', 'filters/odd'], 'two stages called odd'],
-  [['sources/numbers', { id: 'b', use: 'sources/numbers' }, 'filters/odd'], 'stands below 2 branches: numbers, b'],
+  [['sources/numbers', 'filters/odd', 'filters/odd'], 'two stages with the id odd'],
+  [['sources/numbers', { id: 'b', use: 'sources/numbers' }, 'filters/odd'], 'is below 2 branches: numbers, b'],
   [['sources/numbers', { use: 'filters/odd', from: 'later' }], 'from "later", which is not above it'],
   [['sources/numbers', { id: 'b', use: 'sources/numbers' }], 'ends in 2 branches: numbers, b'],
   [
@@ -500,9 +502,9 @@ test.each([
       'mixers/zip',
       { use: 'filters/odd', from: ['numbers', 'b'] },
     ],
-    'stage odd takes the rows of one stage, not of numbers, b',
+    'stage odd expects the rows of one stage, not of numbers, b',
   ],
-  [[{ use: 'sources/numbers', from: 'x' }], 'is a source, which takes no rows'],
+  [[{ use: 'sources/numbers', from: 'x' }], 'is a source, which has no input'],
 ])('%j is refused: %s', async (list, message) => {
   await expect(resolveRecipe(recipe(...(list as (string | StageEntry)[])), make)).rejects.toThrow(message)
 })

@@ -22,7 +22,7 @@ export async function resolveRecipe(
   make: MakeStage,
   { limit = null, rehearsal = false }: { readonly limit?: number | null; readonly rehearsal?: boolean } = {},
 ): Promise<ResolvedRecipe> {
-  if (recipe.stages.length === 0) throw refuse(recipe, 'has no stages', 'a recipe begins with a source')
+  if (recipe.stages.length === 0) throw refuse(recipe, 'has no stages', 'a recipe starts with a source')
   const stages: LiveStage[] = []
   for (const entry of recipe.stages) stages.push(await resolveStage(recipe, entry, stages, make))
   const open = openEnds(stages)
@@ -30,7 +30,7 @@ export async function resolveRecipe(
     throw refuse(
       recipe,
       `ends in ${open.length} branches: ${open.map(({ id }) => id).join(', ')}`,
-      'put a mixer below them',
+      'add a mixer below them',
     )
   const lock: RecipeLock = {
     schema: 'recipe-lock/1',
@@ -51,9 +51,9 @@ async function resolveStage(
 ): Promise<LiveStage> {
   const id = stageId(entry)
   if (!/^[a-z0-9][a-z0-9._-]*$/i.test(id))
-    throw refuse(recipe, `has a stage called ${JSON.stringify(id)}`, 'an id is letters, digits, dots and dashes')
+    throw refuse(recipe, `has an invalid stage id ${JSON.stringify(id)}`, 'use letters, digits, dots and dashes')
   if (above.some((stage) => stage.id === id))
-    throw refuse(recipe, `has two stages called ${id}`, 'give one of them another id')
+    throw refuse(recipe, `has two stages with the id ${id}`, 'give one of them another id')
   const stage = await makeNamed(recipe, id, entry, make)
   const takes = takenBy(stage)
   const from = inputsOf(recipe, { id, entry, stage }, above)
@@ -61,12 +61,12 @@ async function resolveStage(
     if (input.gives !== takes)
       throw refuse(
         recipe,
-        `stage ${id} takes ${takes} rows, but ${input.id} above it gives ${input.gives} rows`,
-        'put a stage between them that turns one into the other, or say `from`',
+        `stage ${id} expects ${takes} rows, but ${input.id} above it produces ${input.gives} rows`,
+        'add a stage between them that converts the rows, or set `from`',
       )
   const gives = 'gives' in stage ? stage.gives : stage.takes
   if (!storedKinds.some((kind) => kind === gives))
-    throw refuse(recipe, `stage ${id} gives ${gives} rows`, `a recipe passes on ${storedKinds.join(', ')} rows`)
+    throw refuse(recipe, `stage ${id} gives ${gives} rows`, `a recipe can pass on ${storedKinds.join(', ')} rows`)
   return {
     id,
     use: entry.use,
@@ -114,24 +114,29 @@ interface NamedStage {
 
 function inputsOf(recipe: Recipe, { id, entry, stage }: NamedStage, above: readonly LiveStage[]): readonly LiveStage[] {
   if (stage.kind === 'source') {
-    if (entry.from !== undefined) throw refuse(recipe, `stage ${id} is a source, which takes no rows`, 'remove `from`')
+    if (entry.from !== undefined) throw refuse(recipe, `stage ${id} is a source, which has no input`, 'remove `from`')
     return []
   }
   const many = stage.kind === 'mixer' && stage.many === true
   if (entry.from !== undefined) {
     const names = [entry.from].flat()
     if (names.length > 1 && !many)
-      throw refuse(recipe, `stage ${id} takes the rows of one stage, not of ${names.join(', ')}`, 'put a mixer between')
+      throw refuse(
+        recipe,
+        `stage ${id} expects the rows of one stage, not of ${names.join(', ')}`,
+        'add a mixer between them',
+      )
     return names.map((name) => named(recipe, id, name, above))
   }
   const open = openEnds(above)
-  if (open.length === 0) throw refuse(recipe, `begins with ${id}, which takes rows`, 'begin with a source')
+  if (open.length === 0)
+    throw refuse(recipe, `starts with ${id}, which needs rows from a stage above`, 'start with a source')
   if (many) return open
   if (open.length > 1)
     throw refuse(
       recipe,
-      `stage ${id} stands below ${open.length} branches: ${open.map((each) => each.id).join(', ')}`,
-      'put a mixer above it, or say `from`',
+      `stage ${id} is below ${open.length} branches: ${open.map((each) => each.id).join(', ')}`,
+      'add a mixer above it, or set `from`',
     )
   return open
 }

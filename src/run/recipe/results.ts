@@ -21,8 +21,8 @@ export function resultsFor(
     loadResult: async (id) => {
       if (!standsAbove(id, stage, stages))
         throw new UserError(
-          `stage ${stage.id} asks for the result of ${JSON.stringify(id)}, which its rows do not come through`,
-          'name a stage above it',
+          `stage ${stage.id} needs the result of ${JSON.stringify(id)}, but its rows do not pass through that stage`,
+          'use a stage above it',
         )
       return readResult(dirOf(id))
     },
@@ -44,7 +44,7 @@ export async function readResult(dir: string): Promise<unknown> {
   try {
     return readJson(text)
   } catch {
-    throw new BoundaryError('store', `${path} is not what was written; remove its directory to make it again`, {
+    throw new BoundaryError('store', `${path} has changed since it was written; remove its directory to rebuild it`, {
       code: 'CorruptShard',
       retryable: false,
     })

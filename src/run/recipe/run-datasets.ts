@@ -15,7 +15,10 @@ export function insideRun(dir: string, name: string): string {
   const path = resolve(dir, name)
   const way = relative(dir, path)
   if (!way.startsWith('..')) return path
-  throw new UserError(`${dir}: its manifest names ${JSON.stringify(name)}, which is outside`, 'was it written by hand?')
+  throw new UserError(
+    `${dir}: expected a manifest with paths inside the directory, got ${JSON.stringify(name)}`,
+    'restore the manifest, or run the recipe again',
+  )
 }
 
 /** The dataset that is meant: the path itself, or the one that a run of a recipe wrote. */
@@ -26,9 +29,9 @@ export async function datasetAt(path: string): Promise<string> {
   const [first, ...others] = outputs.map((output) => insideRun(dir, output.dir))
   if (first !== undefined && others.length === 0) return first
   if (first === undefined)
-    throw new UserError(`${path}: expected a dataset, got the run of a recipe that wrote none`, 'name a dataset')
+    throw new UserError(`${path}: expected a dataset, got the run of a recipe that wrote none`, 'pass a dataset')
   throw new UserError(
     `${path}: expected one dataset, got the run of a recipe that wrote ${others.length + 1}`,
-    `name one of them, for example ${relative(process.cwd(), first)}`,
+    `pass one of them, for example ${relative(process.cwd(), first)}`,
   )
 }

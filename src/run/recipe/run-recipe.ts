@@ -188,8 +188,8 @@ function refuseUnknownEnd({ until, recipe }: RecipeRun): void {
   const ids = recipe.stages.map(({ id }) => id)
   if (until !== undefined && !ids.includes(until))
     throw new UserError(
-      `recipe ${recipe.lock.name} has no stage called ${JSON.stringify(until)} to stop at`,
-      `there are ${ids.join(', ')}`,
+      `recipe ${recipe.lock.name} has no stage ${JSON.stringify(until)} to stop at`,
+      `known: ${ids.join(', ')}`,
     )
 }
 

@@ -133,7 +133,7 @@ async function settle({ key, row, staged, rejects, failed }: Worked, tally: Tall
 }
 
 function double(row: string, task: string): Reject {
-  return { row, task, reason: 'duplicate-name', detail: 'another row made a task of this name' }
+  return { row, task, reason: 'duplicate-name', detail: 'another row produced a task with this name' }
 }
 
 function droppedRow({ drop, detail = '', id = '' }: Dropped): RowRecord {
@@ -204,7 +204,7 @@ function taskCount({ done }: TaskSet): number {
 function tooMany(limit: number, set: TaskSet): UserError {
   return new UserError(
     `--limit: expected at least the ${taskCount(set)} tasks that ${set.dir} already has, got ${limit}`,
-    'name another --output-dir, or start over with --overwrite',
+    'choose another --output-dir, or start over with --overwrite',
   )
 }
 

@@ -91,7 +91,7 @@ async function sieveShard(work: StepWork, from: Shard): Promise<Shard> {
   })
   for await (const row of flow) {
     const number = numbers.get(row)
-    if (number === undefined) throw new Error(`a filter of ${step.id} gave a row it did not take`)
+    if (number === undefined) throw new Error(`a filter of ${step.id} returned a row that was not in its input`)
     stay.add(number)
   }
   let number = 0

@@ -15,13 +15,13 @@ function explained(stage: string, error: unknown): unknown {
   const message = messageOf(error)
   if (isDiskFull(error) || /No space left on device|max_temp_directory_size/.test(message))
     return new UserError(
-      `${stage}: expected room to write, found the disk full`,
+      `${stage}: the disk is full`,
       'free some space and run the same command again: finished shards are kept',
     )
   if (message.startsWith('Out of Memory Error'))
     return new UserError(
-      `${stage}: its rows need more memory than the database was given`,
-      'give it more with --memory-mb: finished shards are kept. Or start over in another directory with a smaller --shard-rows',
+      `${stage}: its rows need more memory than the database may use`,
+      'raise --memory-mb: finished shards are kept. Or start over in another directory with a smaller --shard-rows',
     )
   if (message.startsWith('stage ')) return error
   if (error instanceof UserError) return new UserError(`${stage}: ${message}`, error.hint, error.exitCode)

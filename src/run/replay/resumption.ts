@@ -42,7 +42,7 @@ export class Resumption {
     const tape = this.tapes.get(step)
     const round = this.recorded.rounds.get(step)
     if (!tape || !round) return live
-    log(`${round.turns.length} replies of an interrupted attempt are replayed`)
+    log(`${round.turns.length} replies of an interrupted attempt will be replayed`)
     let isLive = false
     return {
       model: live.model,
@@ -56,7 +56,11 @@ export class Resumption {
         if (outcome?.kind === 'reply' && outcome.reply.text !== '') options?.onText?.(outcome.reply.text)
         if (outcome) return outcome
         if (!isLive)
-          log(this.isUseless ? 'they are of no use; the model answers' : 'they are replayed, and the model continues')
+          log(
+            this.isUseless
+              ? 'they cannot be replayed; the model answers instead'
+              : 'they are replayed, and the model continues',
+          )
         isLive = true
         return live.complete(request, options)
       },
@@ -72,7 +76,7 @@ export class Resumption {
     const [step, tape] = [...this.tapes].find(([, { left }]) => left.length > 0) ?? []
     const next = tape?.left[0]
     if (next === undefined) return false
-    const what = 'the agent did not come as far as this turn'
+    const what = 'the agent did not get as far as this turn'
     const got = end.kind === 'scored' ? JSON.stringify(end.exit) : end.failure.code
     this.diverged = {
       step: step ?? null,

@@ -78,7 +78,7 @@ export class Tape {
     for (const { row, turn } of this.unplayed) {
       if (verdicts.get(row)?.kind !== 'holds') continue
       const got = diverged === null ? exit : `the replay ended at turn ${diverged.turn} of ${diverged.row}`
-      const what = 'the agent did not come as far as this turn'
+      const what = 'the agent did not get as far as this turn'
       verdicts.set(row, { kind: 'diverged', turn, message: null, what, expected: 'another request', got })
     }
     if (diverged) {

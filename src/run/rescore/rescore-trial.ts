@@ -76,10 +76,10 @@ function whyNot({ task, record }: TrialToRescore, saved: readonly SavedArtifact[
   const early = end.kind === 'failed' && end.failure.boundary !== 'verifier'
   if (end.kind === 'cancelled') return 'it was cancelled'
   if (early) return `it failed at ${end.failure.boundary}, before the tests`
-  if (config.verifier.disable) return 'verification is switched off in its job'
+  if (config.verifier.disable) return 'verification is disabled in its job'
   if (task.steps.length > 0) return 'its task has steps, each of which needs the sandbox of the one before'
   if (task.verifier.mode !== 'separate' && !suffice) return "its tests look at the agent's own sandbox, which is gone"
-  return saved.some(({ status }) => status === 'ok') ? null : 'it kept no artefacts'
+  return saved.some(({ status }) => status === 'ok') ? null : 'it kept no artifacts'
 }
 
 interface NewScore {
@@ -103,7 +103,7 @@ async function verifyAgain(
       provider: request.provider,
       alternatives: request.alternatives,
     })
-    context.log('verified again, on the kept artefacts')
+    context.log('verified again, on the kept artifacts')
     const note = (timing: Span) => {
       span = timing
     }

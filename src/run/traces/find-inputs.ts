@@ -114,12 +114,12 @@ async function directoriesIn(dir: string): Promise<string[]> {
 }
 
 async function checkDirectory(path: string): Promise<void> {
-  const hint = 'name a job, a trial, or a directory of jobs'
+  const hint = 'pass a job, a trial, or a directory of jobs'
   try {
     if ((await stat(path)).isDirectory()) return
   } catch (error) {
     if (!isMissing(error)) throw error
-    throw new UserError(`${path}: expected a directory of jobs or trials, got nothing there`, hint)
+    throw new UserError(`${path}: expected a directory of jobs or trials, found nothing there`, hint)
   }
   throw new UserError(`${path}: expected a directory of jobs or trials, got a file`, hint)
 }
@@ -127,6 +127,8 @@ async function checkDirectory(path: string): Promise<void> {
 function nothingIn(path: string, recursive: boolean): UserError {
   return new UserError(
     `${path}: expected a job, a trial or a directory of them, found none ${recursive ? 'at any depth' : 'directly in it'}`,
-    recursive ? 'a job has a config.json; a trial has one that names the trial' : 'add --recursive to look deeper',
+    recursive
+      ? 'a job has a config.json; a trial has one with the name of the trial'
+      : 'add --recursive to look deeper',
   )
 }

@@ -20,11 +20,11 @@ async function checkTarget(path: string, overwrite: boolean): Promise<void> {
   if (place === 'free' || (place === 'dataset' && overwrite)) return
   if (overwrite)
     throw new UserError(
-      `${path || target}: expected an earlier export to overwrite, found something else`,
-      `remove it yourself, or choose another --out; an export has a ${manifestFile} that says ${manifestSchema}`,
+      `${path || target}: expected an earlier export to overwrite, found other files`,
+      `remove it, or choose another --out; an export has a ${manifestFile} with ${manifestSchema}`,
     )
   throw new UserError(
-    `${path || target}: expected no such directory yet, found one`,
+    `${path || target}: expected a new directory, but it already exists`,
     'choose another --out, or add --overwrite to replace an earlier export',
   )
 }
@@ -45,7 +45,9 @@ export async function publishDir<T>(
     })
     if (fresh !== target) await swap(fresh, target, () => checkTarget(path, overwrite))
   } catch (error) {
-    throw error instanceof AlreadyThere ? new UserError(`${path} appeared meanwhile`, 'choose another --out') : error
+    throw error instanceof AlreadyThere
+      ? new UserError(`${path} appeared in the meantime`, 'choose another --out')
+      : error
   }
   const [result] = filled
   if (result === undefined) throw new Error('a directory appeared that was never filled')

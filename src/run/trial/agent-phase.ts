@@ -247,7 +247,7 @@ function grantSandbox(owned: Sandbox): SandboxGrant {
   let exhausted: BoundaryError | null = null
   const call = <T>(work: () => Promise<T>): Promise<T> => {
     if (taken.signal.aborted)
-      return Promise.reject(new BoundaryError('agent', 'the sandbox was taken back: the phase is over'))
+      return Promise.reject(new BoundaryError('agent', 'the sandbox was released: the phase is over'))
     return blame('sandbox', work).catch((error: unknown) => {
       exhausted ??= exhaustedFailure(error)
       throw error

@@ -70,7 +70,7 @@ export async function bestEffort(
   try {
     const outcome = await withDeadline(limitSec, at.signal, work)
     if (outcome !== expired) return true
-    at.log(`${what}: given up after ${limitSec} s`)
+    at.log(`${what}: gave up after ${limitSec} s`)
   } catch (error) {
     if (at.signal.aborted) throw error
     if (isDiskFull(error)) throw diskFullFailure(what, error)
@@ -113,7 +113,7 @@ function isBug(error: Error): boolean {
 /** Whether a sandbox is known to be gone; one that does not answer is not. */
 export async function isGone(context: TrialContext, lease: SandboxLease): Promise<boolean> {
   let alive = true
-  await bestEffort('is the sandbox alive', 10, context, async () => {
+  await bestEffort('check that the sandbox is alive', 10, context, async () => {
     alive = await lease.alive()
   })
   return !alive
@@ -141,7 +141,7 @@ export function blameTrial(error: unknown): { readonly trial: string; readonly m
   const from = running.getStore()
   if (from === undefined) return null
   const message = messageOf(error)
-  from.log(`an error outside of any call: ${message}`)
+  from.log(`error in background code: ${message}`)
   return { trial: from.trial, message }
 }
 

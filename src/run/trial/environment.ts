@@ -68,8 +68,8 @@ export async function refuseUnmetNeeds(
   for (const [need, what] of [...asked, ...taskNeeds(task, config)]) {
     if (meets(provider.can, need)) continue
     const others = await alternatives(need)
-    const can = others.length > 0 ? `sandboxes that can: ${others.join(', ')}` : 'no sandbox can'
-    const message = `task ${task.name} needs ${what}, which sandbox ${provider.name} cannot give; ${can}`
+    const can = others.length > 0 ? `sandboxes that do: ${others.join(', ')}` : 'no sandbox does'
+    const message = `task ${task.name} needs ${what}, which sandbox ${provider.name} does not support; ${can}`
     throw new BoundaryError('task', message, { code: 'UnsupportedEnvironmentError', retryable: false })
   }
 }

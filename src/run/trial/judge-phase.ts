@@ -38,14 +38,10 @@ export async function settleRewards(
   if (first !== null && Object.values(first).every((reward) => reward <= 0)) return first
   const verifierDir = join(round.dir, 'verifier')
   if (!context.judge)
-    throw new BoundaryError(
-      'verifier',
-      'the task is judged by a model, and none was given: name one with --judge-model',
-      {
-        code: 'JudgeMissingError',
-        retryable: false,
-      },
-    )
+    throw new BoundaryError('verifier', 'the task is judged by a model, but no model was set: pass --judge-model', {
+      code: 'JudgeMissingError',
+      retryable: false,
+    })
   const submissionDir = join(verifierDir, submissionDirName)
   const { reward, report } = await context.judge({ rubric, instruction: round.instruction, submissionDir, signal })
   context.log(`the judge gives ${reward}`)

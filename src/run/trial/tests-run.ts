@@ -114,7 +114,7 @@ async function orMissingNetwork(
   if (host !== null) {
     const { network, environment = task.environment } = round.verifier
     const isClosed = (network ?? environment.network).mode !== 'public'
-    throw new BoundaryError('verifier', `the tests could not reach ${host} and did not start: no verdict`, {
+    throw new BoundaryError('verifier', `the tests could not reach ${host} and did not start, so there is no verdict`, {
       ...{ code: 'VerifierNetworkError', retryable: !isClosed },
     })
   }
@@ -177,7 +177,7 @@ async function saveVerifierLogs(
     if (!(error instanceof BoundaryError) || error.retryable || isDiskFull(error)) throw error
     const options = { code: 'DownloadVerifierDirError', retryable: false, cause: error }
     if (!(await shortenStdout(lease))) throw new BoundaryError('verifier', error.message, options)
-    context.log(`${stdoutFile} is cut to its first ${stdoutKeptBytes} bytes: ${error.message}`)
+    context.log(`${stdoutFile} was cut to its first ${stdoutKeptBytes} bytes: ${error.message}`)
     await download().catch((again: unknown) => {
       throw new BoundaryError('verifier', messageOf(again), options)
     })

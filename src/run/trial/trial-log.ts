@@ -27,7 +27,7 @@ export function openTrialLog(path: string, mask: (text: string) => string): Tria
   const append = (text: string) => {
     if (sizeBytes > fileLimitBytes) return
     sizeBytes += text.length
-    const rest = sizeBytes > fileLimitBytes ? 'the log is cut here: it grew too large\n' : text
+    const rest = sizeBytes > fileLimitBytes ? 'the log was cut here because it was too large\n' : text
     writing = writing.then(async () => writeAll(await opening, Buffer.from(rest)))
     writing.catch(() => {})
   }

@@ -46,7 +46,7 @@ export async function verifyInPlace(
   const { restored } = frozen
   const isChanged = restored !== null && restored.total > 0
   if (isChanged)
-    context.log(`system files that the agent changed are put back for the tests: ${describeChanges(restored)}`)
+    context.log(`restored system files that the agent changed, for the tests: ${describeChanges(restored)}`)
   const onImage = await resultOf(() => runInPlace(context, bench, { round, how, frozen })).finally(saveFiles)
   // A judge may say something else when asked twice about the same.
   const isOnce = (context.secondRun === 'if-paid' && !pays(onImage)) || (await isJudgedRound(context, round))
@@ -54,7 +54,7 @@ export async function verifyInPlace(
     if (onImage instanceof BoundaryError) throw onImage
     return isChanged ? { ...onImage, system: { restored, onImage: onImage.rewards, differ: false } } : onImage
   }
-  context.log('the tests run again, on the system as the agent left it')
+  context.log('running the tests again, on the system as the agent left it')
   const again = { ...how, system: 'agent' as const }
   const onAgent = await resultOf(async () => {
     const left = await freeze(context, bench.lease, again)

@@ -35,7 +35,7 @@ export async function findImage(environment: Environment, fallback: string | und
   const text = await readInside(environment.dir, 'Dockerfile').catch(() => null)
   if (text !== null) return imageOfDockerfile(text)
   if (fallback !== undefined) return { source: parseSource(fallback), ...plain }
-  throw refused('the task names no image', 'give one for such tasks with --ek image=FILE.sif or --ek image=debian:12')
+  throw refused('the task names no image', 'set one for such tasks with --ek image=FILE.sif or --ek image=debian:12')
 }
 
 /** Paths are absolute or end in `.sif`; anything else is a name. */
@@ -57,7 +57,7 @@ export function imageOfDockerfile(text: string): Image {
   if (!stage || stages.length > 1 || 'stage' in stage.base || building)
     throw refused(
       `the Dockerfile has to be built${building ? ` (line ${building.line}: ${building.title})` : ''}`,
-      'build it where Docker or Podman is, push it, and name it as docker_image, or convert it to a .sif file',
+      'build it on a machine with Docker or Podman, push it and set it as docker_image, or convert it to a .sif file',
     )
   const { env, workdir, user, healthcheck } = stage.config
   return { source: { registry: stage.base.image }, env, workdir, user, healthcheck }
@@ -74,7 +74,7 @@ export async function fetchImage(
 ): Promise<string> {
   if ('path' in source) {
     if (await exists(source.path)) return source.path
-    throw refused(`the image ${source.path} is not there`, 'the path must be one of this machine')
+    throw refused(`the image ${source.path} does not exist`, 'check that the path is one on this machine')
   }
   const target = imageFile(imagesDir, source.registry)
   if (!how.forceBuild && (await exists(target))) return target

@@ -8,9 +8,12 @@ export default definePlugin({
   name: 'apptainer',
   summary: 'Apptainer or Singularity instances, for clusters; no daemon',
   options: z.strictObject({
-    program: z.string().optional().describe('which program to use instead of apptainer or singularity on the path'),
-    image: z.string().optional().describe('a .sif file, a directory or an image’s name for tasks that name none'),
-    pids: z.number().int().positive().default(1024).describe('how many processes a sandbox may have'),
+    program: z.string().optional().describe('program to use instead of apptainer or singularity from the PATH'),
+    image: z
+      .string()
+      .optional()
+      .describe('image for tasks that set none: a .sif file, a directory or the name of an image'),
+    pids: z.number().int().positive().default(1024).describe('maximum number of processes in a sandbox'),
   }),
   make: (options, context) => withAllowlist(makeApptainer(options, context)),
 })

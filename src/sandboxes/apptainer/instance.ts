@@ -283,5 +283,7 @@ async function clearMountPoint(path: string): Promise<void> {
 }
 
 export function gone(): BoundaryError {
-  return new BoundaryError('sandbox', 'the sandbox is gone: someone else removed it', { code: 'SandboxGoneError' })
+  return new BoundaryError('sandbox', 'the sandbox is gone: it was removed by another process', {
+    code: 'SandboxGoneError',
+  })
 }

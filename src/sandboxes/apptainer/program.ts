@@ -28,7 +28,7 @@ export function findApptainer(stateDir: string, named?: string): Apptainer {
   }
   throw new UserError(
     `the apptainer sandbox needs ${names.join(' or ')}, not found on this machine`,
-    'install Apptainer, or load its module on a cluster; --ek program=PATH names one',
+    'install Apptainer, load its module on a cluster, or set its path with --ek program=PATH',
   )
 }
 

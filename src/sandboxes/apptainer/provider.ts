@@ -137,7 +137,7 @@ async function discard({ groups }: Place, id: string, dir: string): Promise<void
 
 function factsOf({ enforces }: ControlGroups, { source }: Image): SandboxFacts {
   const missing = Object.entries(enforces).flatMap(([name, on]) => (on ? [] : [name]))
-  const warning = missing.length > 0 ? [`limits that this machine does not let us set: ${missing.join(', ')}`] : []
+  const warning = missing.length > 0 ? [`limits that cannot be enforced on this machine: ${missing.join(', ')}`] : []
   const from = 'path' in source ? source.path : source.registry
   return { provider: 'apptainer', limits: { ...enforces, storage: false }, notes: [`starts from ${from}`, ...warning] }
 }

@@ -41,7 +41,7 @@ export async function openDoor(machine: CloudMachine, accept: (socket: Duplex) =
     await relay.kill()
     throw cloudFailure(
       'SandboxUnavailableError',
-      'cannot open a door into the sandbox: it has neither python3 nor perl',
+      'cannot open a connection into the sandbox: it has neither python3 nor perl',
     )
   }
   const shut = () => {

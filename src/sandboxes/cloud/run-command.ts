@@ -44,7 +44,7 @@ export async function runCommand(
   const result = await orAborted(ended, options.signal, () => machine.run(stopScript(id, user)))
   const report =
     parseReport(result, id) ?? parseReport(await collect(machine, { id, limitBytes, timeoutSec }, null), id)
-  if (report === null) throw cloudFailure('SandboxLostError', 'the sandbox ended a command without saying how')
+  if (report === null) throw cloudFailure('SandboxLostError', 'the sandbox ended a command without an exit status')
   if (report.noUser)
     throw new BoundaryError('task', `the sandbox has no user ${JSON.stringify(user)}`, { retryable: false })
   return report.result

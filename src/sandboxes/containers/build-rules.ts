@@ -80,7 +80,7 @@ const moreKeys: Readonly<Record<string, readonly string[]>> = {
 
 function checkMount(text: string, at: Place, { server }: BuildRules, stages: ReadonlySet<string>): void {
   const no = (why: string) => dockerfileError(at, `RUN --mount=${text} is refused: ${why}`)
-  if (/[$"'`\\\s]/.test(text)) throw no('its words must be written out')
+  if (/[$"'`\\\s]/.test(text)) throw no('variables are not allowed in it')
   const pairs = text.split(',').map((part) => /^([^=]*)=?(.*)$/s.exec(part)?.slice(1) ?? [])
   const types = pairs.flatMap(([key, value]) => (key?.toLowerCase() === 'type' ? [value ?? ''] : []))
   const type = types.length === 0 ? 'bind' : types.join()
@@ -100,7 +100,7 @@ function checkMount(text: string, at: Place, { server }: BuildRules, stages: Rea
 /** Accepts a stage of this file, or an image by its plain name. */
 function checkFrom(what: string, from: string, at: Place, stages: ReadonlySet<string>): void {
   if (stages.has(from.toLowerCase()) || isReference(from)) return
-  throw dockerfileError(at, `${what}=${from}: expected a stage of this file or the name of an image, written out`)
+  throw dockerfileError(at, `${what}=${from}: expected a stage of this file or the name of an image, without variables`)
 }
 
 /** Prefixes by which Podman finds images in files and directories of the host. */
@@ -120,7 +120,11 @@ async function checkAdd({ rest }: LogicalLine, at: Place, escapeChar: string, ru
   if (remote.length === 0 && !isUnclear) return
   if (!rules.isPublic)
     throw dockerfileError(at, `ADD ${rest} may need the network, which this build does not have; use COPY for files`)
-  if (isUnclear) throw dockerfileError(at, `ADD ${rest}: what it fetches is not known before it runs; write it out`)
+  if (isUnclear)
+    throw dockerfileError(
+      at,
+      `ADD ${rest}: what it fetches is not known before it runs; write the URL without variables`,
+    )
   for (const source of remote) await checkRemote(source, at)
 }
 
@@ -146,9 +150,9 @@ async function checkRemote(source: string, at: Place): Promise<void> {
   const no = (why: string) => dockerfileError(at, `ADD ${source} is refused: ${why}; use RUN with curl, or COPY`)
   const [, host] = /^https?:\/\/([^/?#]+)([/?#]|$)/i.exec(source) ?? []
   if (host === undefined) throw no('only http and https are fetched')
-  if (host.includes('$')) throw no('the host must be written out')
+  if (host.includes('$')) throw no('the host must not contain variables')
   const name = hostOf(source)
-  if (name === null) throw no('its host cannot be read')
+  if (name === null) throw no('its host cannot be parsed')
   const isName = isIP(name) === 0
   if (isName && /(^|\.)(localhost|local|internal|localdomain|lan|home|corp)$|^[^.]+$/.test(name))
     throw no('its host is not on the internet')

@@ -108,7 +108,8 @@ const tailLines = 40
 const unreachable =
   /no such host|dial tcp|i\/o timeout|connection refused|TLS handshake|pinging container registry|server misbehaving/i
 
-const offlineHint = '(built without network; --ek buildNetwork=public gives builds one where the task has none)'
+const offlineHint =
+  '(built without network; --ek buildNetwork=public gives builds network access even if the task has none)'
 
 /** Builds an image in the engine. A Dockerfile that fails is the task's failure. */
 export async function buildImage(engine: ContainerEngine, request: BuildRequest, how: PrepareOptions): Promise<void> {

@@ -147,7 +147,7 @@ function blameGpu(error: unknown, { gpus }: ContainerSpec): unknown {
   if (gpus === 0 || !(error instanceof BoundaryError)) return error
   return new BoundaryError(
     'sandbox',
-    `${error.message}\nthe task asks for ${gpus} GPU: this container engine needs the NVIDIA container toolkit`,
+    `${error.message}\nthe task asks for GPUs (${gpus}), which this container engine supports only with the NVIDIA container toolkit`,
     {
       retryable: false,
       cause: error,
@@ -197,7 +197,7 @@ export async function removeContainer(engine: ContainerEngine, name: string): Pr
     })
     if (status < 400 || status === 404) return
     // Another removal is in progress, or a process is not dead yet.
-    if (attempt === 20) throw new BoundaryError('sandbox', `${engine.name} does not remove ${name} (${status})`)
+    if (attempt === 20) throw new BoundaryError('sandbox', `${engine.name} could not remove ${name} (${status})`)
     await sleep(100 * attempt)
     if ((await inspectContainer(engine, name)) === null) return
   }

@@ -195,7 +195,7 @@ export class Images {
   private async orBase(name: string): Promise<Wanted> {
     const stand = await this.standIn(checkImageName(name))
     if (stand === null) return { kind: 'pull', tag: name, notes: [] }
-    return { kind: 'pull', tag: stand, notes: [`image ${name} is not available here; ${stand} is used instead`] }
+    return { kind: 'pull', tag: stand, notes: [`image ${name} is not available here; using ${stand} instead`] }
   }
 
   /** What to use instead of an image that is not available here; null to use the image itself. */
@@ -211,7 +211,7 @@ export class Images {
     else await this.build(wanted, environment, how)
     const made = await this.inspect(tag, notes)
     if (made) return made
-    throw new BoundaryError('sandbox', `${this.engine.name} made no image ${tag}, though it did not complain`)
+    throw new BoundaryError('sandbox', `${this.engine.name} reported no error, but image ${tag} does not exist`)
   }
 
   private async build(

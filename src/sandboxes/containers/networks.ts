@@ -42,7 +42,7 @@ export async function makeNetwork(engine: ContainerEngine, server: EngineServer,
     if (refusal !== null && !taken.test(refusal) && !noAddresses.test(refusal)) break
   }
   if (refusal === null) return
-  const cure = 'remove networks that are not needed, or name one that sandboxes share with the option network'
+  const cure = 'remove unneeded networks, or set the option network to one that sandboxes share'
   throw failed(engine, spec, `${refusal}\n${cure}`)
 }
 
@@ -53,7 +53,7 @@ export async function removeNetwork(engine: ContainerEngine, name: string, tries
     const { status } = await engine.ask({ method: 'DELETE', path, accept: [403, 404, 409, 500] })
     if (status < 400 || status === 404) return
     if (attempt >= tries)
-      throw new BoundaryError('sandbox', `${engine.name} does not remove network ${name} (${status})`)
+      throw new BoundaryError('sandbox', `${engine.name} could not remove network ${name} (${status})`)
     await sleep(50 * attempt)
   }
 }
@@ -93,7 +93,9 @@ async function makeClosedPodmanNetwork(
 }
 
 function failed(engine: ContainerEngine, { name }: NetworkSpec, why: string): BoundaryError {
-  return new BoundaryError('sandbox', `${engine.name} made no network ${name}: ${why}`, { code: 'NoNetworkError' })
+  return new BoundaryError('sandbox', `${engine.name} could not create network ${name}: ${why}`, {
+    code: 'NoNetworkError',
+  })
 }
 
 /** Sixteen addresses from a range reserved for benchmarking, which is never routed. */

@@ -23,37 +23,35 @@ import { type EngineServer, findServer } from './server.ts'
 import { type EngineKind, findSocket } from './sockets.ts'
 
 export const engineOptions = z.strictObject({
-  socket: z.string().optional().describe('the container engine’s unix socket, instead of the usual places'),
+  socket: z.string().optional().describe('unix socket of the container engine (default: the usual places)'),
   base: z
     .string()
     .refine(isImageName, 'expected the name of an image, for example debian:12')
     .optional()
-    .describe(
-      'an image the container engine has, used for base images it does not have and for tasks without a Dockerfile',
-    ),
+    .describe('a local image to use for missing base images and for tasks without a Dockerfile'),
   network: z
     .string()
     .default('own')
     .describe(
-      'own: a network for each sandbox with a public network; or one of the container engine’s, which they share, for example bridge',
+      'own: a separate network for each sandbox with a public network; or the name of a network that they share, for example bridge',
     ),
   buildNetwork: z
     .string()
     .optional()
     .describe(
-      'public: builds have network even where the task has none; or a network of the container engine, for example host',
+      'public: builds have network access even if the task has none; or the name of a network, for example host',
     ),
-  builds: z.coerce.number().int().positive().default(2).describe('how many images are built at once'),
-  pids: z.coerce.number().int().positive().default(1024).describe('how many processes a sandbox may have'),
+  builds: z.coerce.number().int().positive().default(2).describe('maximum number of images to build at the same time'),
+  pids: z.coerce.number().int().positive().default(1024).describe('maximum number of processes in a sandbox'),
   lifetimeSec: z.coerce
     .number()
     .positive()
     .default(86_400)
-    .describe('seconds after which `clean` may remove a sandbox whose machine cannot be asked'),
+    .describe('seconds after which `clean` may remove a sandbox whose machine does not answer'),
   verify: z
     .enum(['fresh', 'shared'])
     .default('fresh')
-    .describe('shared: leave the agent’s processes running for the verifier, for tasks about live services'),
+    .describe('shared: keep the agent’s processes running for the verifier, for tasks about live services'),
 })
 
 export type EngineOptions = z.output<typeof engineOptions>
@@ -151,7 +149,9 @@ async function lease(
   const { environment, owner, signal, toolDirs = [] } = request
   signal?.throwIfAborted()
   if (environment.os === 'windows')
-    throw new BoundaryError('task', `${engine.name} sandboxes run Linux, the task wants Windows`, { retryable: false })
+    throw new BoundaryError('task', `${engine.name} sandboxes run Linux, but the task needs Windows`, {
+      retryable: false,
+    })
   const id = newSandboxId()
   const file = await loadServices(environment)
   const plan = file && (await planProject(file, request, { engine, server, images, program, resolvesNames, id }))
@@ -229,7 +229,9 @@ function factsOf(
   { notes, program }: { readonly notes: readonly string[]; readonly program: readonly string[] },
 ): SandboxFacts {
   const missing = Object.entries(limits).flatMap(([name, on]) => (on ? [] : [name]))
-  const warning = missing.length > 0 ? [`limits that this container engine does not set: ${missing.join(', ')}`] : []
-  const services = program.length > 0 ? ['the image’s ENTRYPOINT runs beside the agent, not beside the verifier'] : []
+  const warning =
+    missing.length > 0 ? [`limits that this container engine does not enforce: ${missing.join(', ')}`] : []
+  const services =
+    program.length > 0 ? ['the image’s ENTRYPOINT runs alongside the agent, but not alongside the verifier'] : []
   return { provider: engine.name, limits, notes: [...notes, ...services, ...warning] }
 }

@@ -80,7 +80,7 @@ export async function findSocket(kind: EngineKind, asked: string | undefined, en
     throw new UserError(`${kind.name} is at ${named}, but only unix sockets are supported`, kind.startHint)
   const candidates = named === undefined ? kind.places(env) : [named.replace(/^unix:\/\//, '')]
   for (const path of candidates) if (await isSocket(path)) return usable(kind, path)
-  throw new UserError(`no ${kind.name} socket: looked at ${candidates.join(', ')}`, kind.startHint)
+  throw new UserError(`expected a ${kind.name} socket, found none at ${candidates.join(', ')}`, kind.startHint)
 }
 
 async function isSocket(path: string): Promise<boolean> {

@@ -176,8 +176,7 @@ async function openArchive({ engine, container }: Place, path: string, fail: (wh
 
 function refuseInMemory(path: string, fail: (why: string) => Error): void {
   const at = inMemory.find((dir) => posix.normalize(`${path}/`).startsWith(`${dir}/`))
-  if (at !== undefined)
-    throw fail(`what is below ${at} is kept in memory, and container engines copy files of disks only`)
+  if (at !== undefined) throw fail(`files below ${at} are in memory, and container engines copy only files on disk`)
 }
 
 /** Leaves out whatever a pattern names, with everything below it. */

@@ -11,17 +11,14 @@ export default definePlugin({
   name: 'daytona',
   summary: 'sandboxes in the Daytona cloud; needs @daytonaio/sdk and DAYTONA_API_KEY',
   options: z.strictObject({
-    snapshot: z
-      .string()
-      .optional()
-      .describe('what tasks without an image start from; default: the account’s own default'),
+    snapshot: z.string().optional().describe('image for tasks without one (default: that of the account)'),
     whenFull: z
       .enum(['fail', 'evict'])
       .default('fail')
       .describe(
-        'evict: when the account has all the snapshots it may have, delete our own that was not used for longest',
+        'evict: when the account has reached its snapshot limit, delete the least recently used snapshot of ot-agent',
       ),
-    startSec: z.number().positive().default(300).describe('how long a sandbox may take to start'),
+    startSec: z.number().positive().default(300).describe('time limit for starting a sandbox'),
     idleMin: z.number().int().positive().default(15).describe('minutes after which the provider stops an idle sandbox'),
     lifetimeMin: z
       .number()
@@ -32,7 +29,7 @@ export default definePlugin({
     freeze: z
       .enum(['restart', 'kill'])
       .default('restart')
-      .describe('kill: before tests, kill the agent’s processes from inside instead of restarting the sandbox'),
+      .describe('kill: before the tests, kill the agent’s processes from inside instead of restarting the sandbox'),
   }),
   make: (options, context) =>
     makeCloudProvider({

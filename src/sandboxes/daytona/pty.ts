@@ -112,7 +112,7 @@ class Connection implements RemotePty {
     for (let attempt = 1; attempt <= reconnectTries && !this.killed; attempt++) {
       try {
         return await patiently(() => this.machine.process.connectPty(this.id, { onData: this.onData }), {
-          doing: 'cannot reach a terminal again',
+          doing: 'cannot reconnect to a terminal',
         })
       } catch {
         if (!(await this.machine.alive().catch(() => true))) break

@@ -103,8 +103,8 @@ export class Snapshots {
       if (oldest) return this.remove(oldest.name)
     }
     throw new UserError(
-      `Daytona takes no further snapshot: ${complaint.slice(0, 200)}`,
-      `delete some at the provider, or let ot-agent replace its own that were not used for longest: --ek whenFull=evict`,
+      `Daytona accepts no more snapshots: ${complaint.slice(0, 200)}`,
+      `delete some at the provider, or let ot-agent replace its least recently used ones: --ek whenFull=evict`,
     )
   }
 

@@ -7,7 +7,10 @@ export function failureOf(e2b: typeof E2b, error: unknown): Error {
   if (error instanceof BoundaryError || error instanceof UserError) return error
   const message = `E2B: ${messageOf(error).slice(0, 500)}`
   if (error instanceof e2b.AuthenticationError)
-    return new UserError('E2B does not accept the key in E2B_API_KEY', 'make one at https://e2b.dev/dashboard?tab=keys')
+    return new UserError(
+      'E2B does not accept the key in E2B_API_KEY',
+      'create one at https://e2b.dev/dashboard?tab=keys',
+    )
   if (error instanceof e2b.RateLimitError)
     return cloudFailure(isQuota(message) ? 'SandboxQuotaError' : 'SandboxRateLimitError', message, error)
   if (error instanceof e2b.ServiceBusyError) return cloudFailure('SandboxUnavailableError', message, error)

@@ -83,8 +83,8 @@ export async function requireOutsideOfHost(home: string): Promise<void> {
   const around = systemDirs.find((name) => real.startsWith(`/${name}/`))
   if (around !== undefined)
     throw new UserError(
-      `local sandboxes show /${around} and cannot be kept in it: ${home}`,
-      'set XDG_CACHE_HOME to a directory elsewhere',
+      `local sandboxes make /${around} visible, so they cannot be stored in it: ${home}`,
+      'set XDG_CACHE_HOME to a directory outside it',
     )
 }
 
@@ -116,7 +116,7 @@ export async function refuseTooMany({ overlays, dirs, copied }: SystemParts, mou
   const split = `/${dirs[0] ?? ''}`
   throw new UserError(
     `local sandboxes of this user cannot show ${split}: ${mounts.find((mount) => mount.startsWith(`${split}/`))} is mounted in it`,
-    'run as root, unmount it, or give the sandbox another root file system with its option rootfs',
+    'run as root, unmount it, or set another root file system with the option rootfs',
   )
 }
 

@@ -8,25 +8,25 @@ export default definePlugin({
   name: 'local',
   summary: 'bubblewrap sandboxes on this machine, no daemon needed',
   options: z.strictObject({
-    rootfs: z.string().optional().describe('a directory to use as the root file system instead of the host’s own'),
-    pids: z.number().int().positive().default(1024).describe('how many processes a sandbox may have'),
+    rootfs: z.string().optional().describe('directory to use as the root file system (default: that of the host)'),
+    pids: z.number().int().positive().default(1024).describe('maximum number of processes in a sandbox'),
     verify: z
       .enum(['fresh', 'shared'])
       .default('fresh')
-      .describe('shared: leave the agent’s processes running for the verifier, for tasks about live services'),
+      .describe('shared: keep the agent’s processes running for the verifier, for tasks about live services'),
     buildNetwork: z
       .enum(['task', 'public'])
       .optional()
-      .describe('public: Dockerfiles of tasks without network are built with one'),
+      .describe('public: builds have network access even if the task has none'),
     ids: z
       .enum(['own', 'host'])
       .optional()
-      .describe('host: user ids inside are the host’s when ot-agent runs as root, also where they need not be'),
+      .describe('host: always use the user ids of the host when ot-agent runs as root'),
     cacheLimitGb: z
       .number()
       .nonnegative()
       .optional()
-      .describe('how many gigabytes of bases and layers are kept for later sandboxes (default: 20)'),
+      .describe('gigabytes of bases and layers to cache for later sandboxes (default: 20)'),
   }),
   make: (options, context) => withAllowlist(makeLocal(options, context)),
 })

@@ -201,7 +201,7 @@ export class Machine {
     if (this.network === 'none') return this.holder.innerPid
     const uplink = await this.openUplink()
     if (uplink === null) return this.holder.innerPid
-    if (!uplink.alive) throw broken('the program that carries its network has ended')
+    if (!uplink.alive) throw broken('the program that provides its network has exited')
     return uplink.pid
   }
 

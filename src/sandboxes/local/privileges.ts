@@ -139,7 +139,7 @@ async function startUserNamespace(first: number): Promise<number> {
     child.kill('SIGKILL')
     throw new UserError(
       `user namespaces are not available to root: ${messageOf(error)}`,
-      'allow them: sysctl -w user.max_user_namespaces=10000; a container must be started with them allowed, a chroot never has them',
+      'allow them: sysctl -w user.max_user_namespaces=10000; a container must be started with them allowed; in a chroot they are never available',
     )
   }
   gone.catch(() => {})

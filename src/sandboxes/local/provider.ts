@@ -132,8 +132,8 @@ async function imageFor(
 function factsOf(workshop: Workshop, { notes, entrypoint }: Image): SandboxFacts {
   const limits = { ...workshop.groups.enforces, storage: true }
   const missing = Object.entries(workshop.groups.enforces).flatMap(([name, on]) => (on ? [] : [name]))
-  const warning = missing.length > 0 ? [`limits that this machine does not let us set: ${missing.join(', ')}`] : []
-  const services = entrypoint ? ['the image’s ENTRYPOINT runs beside the agent, not beside the verifier'] : []
+  const warning = missing.length > 0 ? [`limits that cannot be enforced on this machine: ${missing.join(', ')}`] : []
+  const services = entrypoint ? ['the image’s ENTRYPOINT runs alongside the agent, but not alongside the verifier'] : []
   const startedBy = workshop.privileges.ownIds ? 'starter' : 'shell'
   return { provider: 'local', limits, notes: [...notes, ...services, ...warning], startedBy }
 }

@@ -29,7 +29,7 @@ describe('a limit on disk space', () => {
     taken = 10 * mb + 1
     await storage.look()
     await storage.look()
-    expect(storage.message).toBe('its programs took 11 MB of disk, and storage_mb = 10')
+    expect(storage.message).toBe('its programs used 11 MB of disk, but storage_mb = 10')
     expect(stops).toHaveLength(2)
   })
 

@@ -113,7 +113,7 @@ export class Storage implements StorageWatch {
     this.tookMs = this.lookedMs - startMs
     if (!this.full.aborted && this.takenBytes > this.allowedBytes) {
       const takenMb = Math.ceil(this.takenBytes / 2 ** 20)
-      const message = `its programs took ${takenMb} MB of disk, and storage_mb = ${limitMb}`
+      const message = `its programs used ${takenMb} MB of disk, but storage_mb = ${limitMb}`
       this.controller.abort(new DOMException(message, 'AbortError'))
     }
     if (this.full.aborted) await stop()

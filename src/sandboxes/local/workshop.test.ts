@@ -14,7 +14,9 @@ test('a place where no sandbox can be made is found before the first trial', nee
   await expect(preflight(join(dir, 'with space'))).rejects.toMatchObject(refused)
   await expect(preflight(join(dir, 'file/below'))).rejects.toMatchObject({
     ...refused,
-    message: expect.stringMatching(/file\/below\/local: expected a directory .* that can be written to, got ENOTDIR/),
+    message: expect.stringMatching(
+      /file\/below\/local: expected a directory .* expected a writable directory for sandboxes, got ENOTDIR/,
+    ),
   })
   await expect(preflight(join(dir, 'plain'))).resolves.toBeUndefined()
 })

@@ -165,7 +165,7 @@ export async function makeHome(stateDir: string): Promise<string> {
     // A full disk stops a job and is reported by its own error.
     if (code === undefined || code === 'ENOSPC' || code === 'EDQUOT') throw error
     throw new UserError(
-      `${home}: expected a directory for sandboxes that can be written to, got ${code}`,
+      `${home}: expected a writable directory for sandboxes, got ${code}`,
       'set XDG_CACHE_HOME to a directory of your own',
     )
   }

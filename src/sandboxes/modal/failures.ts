@@ -14,7 +14,7 @@ export function failureOf(error: unknown): Error {
     case permissionDenied:
       return new UserError(
         'Modal does not accept MODAL_TOKEN_ID and MODAL_TOKEN_SECRET',
-        'make a token at https://modal.com/settings/tokens',
+        'create a token at https://modal.com/settings/tokens',
       )
     case resourceExhausted:
       return cloudFailure(

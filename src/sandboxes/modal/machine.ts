@@ -88,7 +88,7 @@ export class ModalMachine implements CloudMachine {
   }
 
   async setNetwork(): Promise<void> {
-    throw new BoundaryError('task', 'a sandbox of Modal keeps the network it started with', { retryable: false })
+    throw new BoundaryError('task', 'a Modal sandbox keeps the network it started with', { retryable: false })
   }
 
   /** The end of the sandbox is fixed; this postpones only the end for being idle. */

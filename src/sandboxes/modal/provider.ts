@@ -72,7 +72,7 @@ class ModalCloud implements Cloud {
 
   makeImage: Cloud['makeImage'] = async (environment, { forceBuild, log }) => {
     const { image, description } = await describeImage(this.client, environment, this.options.image, forceBuild)
-    log(`building the image of ${description.name} at Modal, unless it is there`)
+    log(`building the image of ${description.name} at Modal, unless it exists`)
     const app = await this.findApp()
     const built = await asking(() =>
       image.build(app).catch((error: unknown) => {

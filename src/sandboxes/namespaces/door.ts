@@ -83,5 +83,5 @@ async function listenInside(enter: readonly string[], cure: string | undefined):
   if (server instanceof Server) return server
   const why = [complaint.trim().slice(0, 300), cure].filter(Boolean).join('; ')
   const details = { retryable: cure === undefined, ...exhaustionCause(complaint) }
-  throw new BoundaryError('sandbox', `cannot open a door into the sandbox: ${why}`, details)
+  throw new BoundaryError('sandbox', `cannot open a connection into the sandbox: ${why}`, details)
 }

@@ -133,7 +133,7 @@ test('without the command, the message says so', async () => {
   const { launch, scriptPath } = await begin()
   const bare = skypilot.make({}, { env: { PATH: '/nonexistent' }, stateDir: '/nonexistent' })
   await expect(bare.submit({ job: one, launch, link: 0, scriptPath, tasks: null, earlier: [] })).rejects.toThrow(
-    'sky is not on this machine',
+    'sky is not installed on this machine',
   )
 })
 

@@ -20,7 +20,7 @@ const queueSchema = z.array(
 /** Parses the output of `sky jobs queue --output json`, by job name; other lines may come before it. */
 export function parseQueue(text: string): ReadonlyMap<string, Pick<ScheduledState, 'state' | 'reason'>> {
   const parsed = queueSchema.safeParse(parseJson(text.slice(Math.max(0, text.search(/^\[/m)))))
-  if (!parsed.success) throw refused('sky jobs queue', 'its output is not the JSON that was expected')
+  if (!parsed.success) throw refused('sky jobs queue', 'its output is not the expected JSON')
   return new Map(
     parsed.data.map(({ job_name, status, failure_reason }) => {
       const word = status?.split('.').at(-1) ?? ''

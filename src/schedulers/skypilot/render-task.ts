@@ -50,12 +50,12 @@ function sizesOf(job: LaunchJob, { cluster }: Launch): Record<string, unknown> {
   if (nodes > 1)
     throw new UserError(
       `${job.name}: expected one node, got ${nodes}: jobs of several nodes need Slurm`,
-      'ask for one node with more GPUs, or use a cluster with Slurm',
+      'request one node with more GPUs, or use a cluster with Slurm',
     )
   if (gpusPerNode > 0 && cluster.gpuType === undefined)
     throw new UserError(
       `cluster ${cluster.name}: expected gpu_type, because ${job.name} needs GPUs, got none`,
-      'name one that `sky show-gpus` lists, such as gpu_type: H100',
+      'set one that `sky show-gpus` lists, such as gpu_type: H100',
     )
   return {
     ...(gpusPerNode > 0 && { accelerators: `${cluster.gpuType}:${gpusPerNode}` }),

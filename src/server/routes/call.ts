@@ -14,7 +14,7 @@ const share = new HttpShare(most, { connections: 0, requests: 0, bytes: 0 }, new
 
 const unread = {
   'too-large': { kind: 'too-large', message: `expected at most ${maxBodyBytes} bytes` },
-  busy: { kind: 'rate-limit', message: 'too many requests at a time; ask again later', retryAfterSec: 1 },
+  busy: { kind: 'rate-limit', message: 'too many requests at the same time; try again later', retryAfterSec: 1 },
   timeout: { kind: 'timeout', status: 408, message: 'the request was not sent in time' },
 } as const
 

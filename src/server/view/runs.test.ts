@@ -217,7 +217,7 @@ describe('a started run', () => {
     pids.push(run!.pid)
     expect(run).toMatchObject({ id, title: 'one', state: 'running', exit: null, job: null })
     await untilSays(id, '"--ak","a=$(touch /tmp/x); `id`"')
-    expect((await ask('/api/runs', { body })).json.error).toContain('is being run already')
+    expect((await ask('/api/runs', { body })).json.error).toContain('is already running')
     expect((await ask(`/api/runs/${id}/stop`)).status).toBe(200)
     await vi.waitFor(
       async () => expect((await list())[0]).toMatchObject({ state: 'ended', exit: 'exit code 130' }),

@@ -148,7 +148,7 @@ async function handle(asked: Handled, settings: ViewServerSettings): Promise<voi
     const isRead = message.method === 'GET' || message.method === 'HEAD'
     if (!isRead && (message.method !== 'POST' || !asked.writer)) {
       response.setHeader('allow', 'GET, HEAD')
-      return sendJson(response, 405, { error: 'this server can only be read' })
+      return sendJson(response, 405, { error: 'this server is read-only' })
     }
     if (!isOurHost(message, settings)) return sendJson(response, 403, { error: 'not served under this name' })
     if (settings.token !== null && isSameKey(url.searchParams.get('token'), settings.token))
@@ -185,7 +185,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new NotHere('the address is not well formed')
+    throw new NotHere('the address is malformed')
   }
 }
 
@@ -196,7 +196,7 @@ function sendError(response: ServerResponse, error: unknown): void {
   else if (error instanceof UserError) sendJson(response, 422, { error: error.message, hint: error.hint })
   else if (known) sendJson(response, 500, { error: messageOf(error).slice(0, 300) })
   else {
-    sendJson(response, 500, { error: 'the server failed; its terminal says why' })
+    sendJson(response, 500, { error: 'the server failed; its terminal shows the error' })
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
   }
 }

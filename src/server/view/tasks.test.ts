@@ -82,7 +82,7 @@ describe('a folder of tasks', () => {
       part: 'environment',
     })
     expect(task.files.filter(({ part }: { part: string }) => part === 'solution')).toHaveLength(1)
-    expect(task.facts).toContainEqual(['Agent may take', '600 s'])
+    expect(task.facts).toContainEqual(['Agent time limit', '600 s'])
     expect(task.checks.map(({ name, outcome }: { name: string; outcome: string }) => [name, outcome])).toContainEqual([
       'oracle',
       'fail',

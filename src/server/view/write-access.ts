@@ -20,7 +20,7 @@ const mostBytes = 65_536
 /** Only the page that was opened with the key may ask what runs there are. */
 export function refuseWithoutKey({ headers }: IncomingMessage, key: string | null): void {
   if (key === null)
-    throw new Refused(403, 'this server can only be read; ot-agent view --allow-runs starts one that can start runs')
+    throw new Refused(403, 'this server is read-only; ot-agent view --allow-runs starts one that can start runs')
   if (!isSameKey(headers[keyHeader], key))
     throw new Refused(403, 'expected the key of this server: open the address that ot-agent view --allow-runs printed')
 }
@@ -30,7 +30,7 @@ export async function readWrite(message: IncomingMessage, key: string | null): P
   refuseWithoutKey(message, key)
   const { origin, host, 'content-type': type = '', 'sec-fetch-site': site = 'same-origin' } = message.headers
   if (host === undefined || origin !== `http://${host}` || site !== 'same-origin')
-    throw new Refused(403, 'expected a request of the viewer’s own page, got one of another origin')
+    throw new Refused(403, 'expected a request from the viewer’s own page, got one from another origin')
   if (!/^application\/json(; *charset=utf-8)?$/i.test(type)) throw new Refused(415, 'expected JSON')
   const length = Number(message.headers['content-length'] ?? Number.NaN)
   if (!(length <= mostBytes)) throw new Refused(413, `expected a body of known length, at most ${mostBytes} bytes`)

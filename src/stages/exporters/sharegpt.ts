@@ -137,7 +137,7 @@ async function trainedOf(sql: SqlSession, view: string, spelling: Spelling): Pro
     )
   if (withFlags !== 0 && spelling === 'sharegpt')
     throw new UserError(
-      'exporters/sharegpt: LLaMA-Factory cannot leave single messages of a row out, and maps/mask-turns flagged some',
+      'exporters/sharegpt: LLaMA-Factory cannot skip single messages of a row, but maps/mask-turns flagged some',
       "use how: 'expand' or 'cut' there, or spelling: 'messages' here",
     )
   return { lastOnly: rows !== 0 && last === rows, hasTools: tools !== 0 }

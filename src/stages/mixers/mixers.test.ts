@@ -78,7 +78,7 @@ test('the same seed gives the same mix, another seed another', async () => {
 
 test.each([
   [topK, { k: 2, ranking: ['a', 'x'] }, 'no branch ends in "x"'],
-  [topK, { k: 3, ranking: ['a'] }, 'fewer than k = 3'],
+  [topK, { k: 3, ranking: ['a'] }, 'at least k = 3 branches'],
   [weighted, { total: 1, weights: { x: 1 } }, 'no branch ends in "x"'],
 ])('%#: a branch that is not there is refused', async (plugin, options, message) => {
   await expect(mix(make(plugin as typeof topK, options), { a: 3 })).rejects.toThrow(message)
@@ -108,6 +108,6 @@ test('parts add up to the total or to all there is, and none is above its cap', 
 test.each([{ weights: { a: 1, b: 3 } }, { temperature: 2 }])(
   '%j without a total would do nothing, and is refused',
   (options) => {
-    expect(() => make(weighted, options)).toThrow('share out a total, and there is none')
+    expect(() => make(weighted, options)).toThrow('expected total with weights or temperature')
   },
 )

@@ -22,7 +22,7 @@ export default definePlugin({
         if (missing !== undefined || ranking.length < k)
           throw new UserError(
             missing === undefined
-              ? `mixers/top-k: the ranking names ${ranking.length} branches, fewer than k = ${k}`
+              ? `mixers/top-k: expected a ranking of at least k = ${k} branches, got ${ranking.length}`
               : `mixers/top-k: no branch ends in ${JSON.stringify(missing)}, which the ranking names`,
             `branches above it: ${inputs.map(({ stage }) => stage).join(', ')}`,
           )

@@ -22,8 +22,8 @@ export default definePlugin({
   make: ({ total, weights, caps, temperature, upsample, order }) => {
     if (total === undefined && (temperature !== 1 || Object.keys(weights).length > 0))
       throw new UserError(
-        'mixers/weighted: weights and a temperature share out a total, and there is none: all rows would be taken',
-        'give total, or leave them out',
+        'mixers/weighted: expected total with weights or temperature, got none; without it all rows are used',
+        'set total, or remove weights and temperature',
       )
     return mixOf({
       total,

@@ -80,7 +80,7 @@ async function chosenTeacher(stage: string, at: StageContext): Promise<ModelSett
   const choice = choiceSchema.safeParse(await at.loadResult?.(stage))
   if (choice.success) return choice.data.teacher
   throw new UserError(
-    `rollouts/agent: expected stage ${stage} above it to choose a teacher, it did not`,
-    'put a rollouts/select-teacher stage with that id above it',
+    `rollouts/agent: expected stage ${stage} above it to choose a teacher, but it did not`,
+    'add a rollouts/select-teacher stage with that id above it',
   )
 }

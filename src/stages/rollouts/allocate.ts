@@ -73,7 +73,7 @@ function weightOf(id: string, signals: string, by: string): number {
   if (typeof value === 'number' && value >= 0) return value
   throw new UserError(
     `rollouts/allocate: expected a signal ${by} of 0 or more, task ${id} has ${JSON.stringify(value) ?? 'none'}`,
-    'put the stage that measures it above',
+    'add the stage that measures it above',
   )
 }
 

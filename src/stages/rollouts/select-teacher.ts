@@ -140,7 +140,7 @@ async function conclude(
   if (!teacher)
     throw new UserError(
       'rollouts/select-teacher: no teacher has a verified rollout in every source of the sample',
-      'look at the jobs in its work directory, or try more tasks',
+      'check the jobs in its work directory, or try more tasks',
     )
   const report = { schema: 'teachers/1', ...sample, ...comparison }
   await writeAtomic(join(at.workDir, 'report.json'), `${JSON.stringify(report, null, 2)}\n`)

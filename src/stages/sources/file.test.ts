@@ -99,7 +99,7 @@ test('a row with an empty name is dropped, and a table without the column that n
     message: `${path}: expected the column "ticket_id" to name the rows, found "Ticket ID", "text"`,
     hint: 'did you mean "Ticket ID"?',
   })
-  await expect(read(path, { id: 'number' })).rejects.toMatchObject({ hint: 'give one of them as id, or leave id out' })
+  await expect(read(path, { id: 'number' })).rejects.toMatchObject({ hint: 'set id to one of them, or remove id' })
   await expect(read(path, { id: 'constructor' })).rejects.toThrow('"constructor"')
   const names = Array.from({ length: 3000 }, (_, i) => `column${i}`).join()
   const wide = await save('wide.csv', `${names}\n${names}\n`)

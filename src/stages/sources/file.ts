@@ -64,6 +64,6 @@ function expectColumn(read: FileRow, id: string, path: string): void {
   const others = columns.length > mostListed ? ` and ${columns.length - mostListed} more` : ''
   throw new UserError(
     `${path}: expected the column ${JSON.stringify(id)} to name the rows, found ${listed.join(', ')}${others}`,
-    near === null ? 'give one of them as id, or leave id out' : `did you mean ${JSON.stringify(near)}?`,
+    near === null ? 'set id to one of them, or remove id' : `did you mean ${JSON.stringify(near)}?`,
   )
 }

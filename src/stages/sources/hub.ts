@@ -71,7 +71,7 @@ async function find(asked: Options, { env }: PluginContext, { signal }: StageCon
   if (bytes <= maxGb * 1e9) return found
   throw new UserError(
     `${repo}: expected at most ${maxGb} GB of data, found ${(bytes / 1e9).toFixed(1)} GB`,
-    'name files, or raise maxGb',
+    'choose files, or raise maxGb',
   )
 }
 

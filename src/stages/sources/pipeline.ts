@@ -122,5 +122,5 @@ function unknownCount(pipeline: string): string {
 
 function servicesOf({ services }: StageContext): StageServices {
   if (services) return services
-  throw new UserError('sources/pipeline stands in recipes only', 'ot-agent generate runs a pipeline on its own')
+  throw new UserError('sources/pipeline works only in a recipe', 'run a single pipeline with ot-agent generate')
 }

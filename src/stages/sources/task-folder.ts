@@ -29,7 +29,7 @@ export default definePlugin<Source<TaskRow>, typeof options>({
           kind: 'folder',
           path,
           what: 'the tasks of the source',
-          provide: 'put the tasks there, or name another folder',
+          provide: 'put the tasks there, or choose another folder',
         },
       ],
       expect: async () => {

@@ -207,7 +207,7 @@ test('does not unpack over a directory that is something else', async () => {
   await makeJob(jobDir, few)
   await packJob(jobDir)
   await writeTree(join(jobDir, 'trial-1'), { 'result.json': { content: '{}', mode: 0o644 } })
-  await expect(unpackJob(jobDir)).rejects.toThrow('trial-1 exists and is not what is packed under that name')
+  await expect(unpackJob(jobDir)).rejects.toThrow('trial-1 exists and differs from what is packed under that name')
   await mkdir(join(jobDir, 'aside'))
   await rm(join(jobDir, 'trial-1'), { recursive: true })
   await unpackJob(jobDir)

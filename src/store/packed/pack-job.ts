@@ -122,7 +122,7 @@ async function removePacked(job: JobDir, options: ConvertOptions): Promise<Packe
     await setImmediate()
     if (!isFinished(dir)) return { trial: name, reason: 'it is not finished' }
     if (!(await hasSameFiles(dir, name, packed, store.index)))
-      return { trial: name, reason: 'it is not what is packed under that name' }
+      return { trial: name, reason: 'it differs from what is packed under that name' }
     // Moved away at once, so that no reader meets half of it.
     renameSync(dir, join(trash, name))
     await removeTree(join(trash, name))

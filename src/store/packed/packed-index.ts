@@ -141,5 +141,5 @@ function notAnIndex(path: string, text: string): UserError {
 
 /** A torn end is a crash and is cut; a bad line before others that became durable later is lost data, which must not be cut. */
 function damaged(path: string, at: number): BoundaryError {
-  return new BoundaryError('store', `${path} is damaged at byte ${at}: restore it from a copy`, { retryable: false })
+  return new BoundaryError('store', `${path} is damaged at byte ${at}: restore it from a backup`, { retryable: false })
 }

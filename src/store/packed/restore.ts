@@ -59,7 +59,7 @@ export async function* readMember(packedDir: string, member: Member): AsyncGener
     hash.update(chunk)
     yield chunk
   }
-  if (hash.digest('hex') !== sha256) throw damaged(packedDir, member, 'its bytes are not those that were written')
+  if (hash.digest('hex') !== sha256) throw damaged(packedDir, member, 'its bytes have changed since they were written')
 }
 
 function damaged(packedDir: string, { trial, segment, offset }: Member, why: string): BoundaryError {

@@ -80,7 +80,10 @@ async function namesToRestore(jobDir: string, packed: string, index: PackedIndex
     const dir = join(jobDir, name)
     if (!(await exists(join(dir, 'result.json')))) missing.push(name)
     else if (!(await hasSameFiles(dir, name, packed, index))) {
-      throw new UserError(`${dir} exists and is not what is packed under that name`, 'move it away and unpack again')
+      throw new UserError(
+        `${dir} exists and differs from what is packed under that name`,
+        'move it elsewhere and unpack again',
+      )
     }
   }
   return missing

@@ -28,7 +28,7 @@ export async function unpackLogs(
     let trials = 0
     for (const name of names) {
       if (await exists(join(jobsDir, name)))
-        throw new UserError(`${join(jobsDir, name)} exists already`, 'choose another --jobs-dir, or move it away')
+        throw new UserError(`${join(jobsDir, name)} exists already`, 'choose another --jobs-dir, or move it elsewhere')
       trials += await assemble(join(draft, name), file)
     }
     for (const name of names) await rename(join(draft, name), join(jobsDir, name))
@@ -43,13 +43,13 @@ async function assemble(dir: string, file: string): Promise<number> {
   const own = join(dir, jobFilesRow)
   const trials = (await readdir(dir)).filter((name) => name !== jobFilesRow)
   if (!(await exists(join(own, 'config.json'))))
-    throw new UserError(
-      `${file}: expected jobs, a row for each trial, got something else`,
-      'tasks unpack unpacks tasks',
-    )
+    throw new UserError(`${file}: expected jobs, with a row for each trial`, 'tasks unpack unpacks tasks')
   for (const name of await readdir(own)) {
     if (trials.includes(name) || name === jobFilesRow)
-      throw new UserError(`${file}: a file and a trial are both called ${JSON.stringify(name)}`, 'the file is damaged')
+      throw new UserError(
+        `${file}: a file and a trial have the same name ${JSON.stringify(name)}`,
+        'the file is damaged',
+      )
     await rename(join(own, name), join(dir, name))
   }
   await rmdir(own)

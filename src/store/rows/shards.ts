@@ -157,7 +157,7 @@ async function describe(path: string): Promise<{ bytes: number; sha256: string }
 }
 
 function corrupt(path: string): BoundaryError {
-  return new BoundaryError('store', `${path} is not what was written; remove its directory to make it again`, {
+  return new BoundaryError('store', `${path} has changed since it was written; remove its directory to rebuild it`, {
     code: 'CorruptShard',
     retryable: false,
   })

@@ -95,7 +95,7 @@ async function expectPlain(path: string, mostBytes: number): Promise<void> {
 }
 
 function damaged(path: string): BoundaryError {
-  return new BoundaryError('store', `${path} is not what a step has`, { code: 'CorruptShard', retryable: false })
+  return new BoundaryError('store', `${path} does not belong to a step`, { code: 'CorruptShard', retryable: false })
 }
 
 function refused(why: string): SharedStep {

@@ -52,7 +52,7 @@ async function stepAt(dir: string, shardAt: typeof findShard): Promise<StepOutpu
   if (text === null) return null
   const parsed = schema.safeParse(parseJson(text))
   if (!parsed.success)
-    throw new BoundaryError('store', `${join(dir, 'manifest.json')} is not what was written; remove ${dir}`, {
+    throw new BoundaryError('store', `${join(dir, 'manifest.json')} has changed since it was written; remove ${dir}`, {
       code: 'CorruptShard',
       retryable: false,
     })
@@ -61,7 +61,7 @@ async function stepAt(dir: string, shardAt: typeof findShard): Promise<StepOutpu
   for (let index = 0; index < manifest.shards; index++) {
     const shard = await shardAt(dir, index)
     if (shard === null)
-      throw new BoundaryError('store', `${dir} lost its shard ${index}; remove the directory to make it again`, {
+      throw new BoundaryError('store', `${dir} lost its shard ${index}; remove the directory to rebuild it`, {
         code: 'CorruptShard',
         retryable: false,
       })
@@ -83,7 +83,7 @@ export async function settleShardRows(dir: string, asked: number): Promise<numbe
     return asked
   }
   if (/^[1-9]\d*\n$/.test(before)) return Number(before)
-  throw new BoundaryError('store', `${path} is not what was written; remove ${dir}`, {
+  throw new BoundaryError('store', `${path} has changed since it was written; remove ${dir}`, {
     code: 'CorruptShard',
     retryable: false,
   })

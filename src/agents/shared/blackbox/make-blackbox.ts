@@ -14,14 +14,14 @@ import type { CommandAgent, CommandAgentContext } from './command-agent.ts'
 import { checkInstaller, installTool, specOf } from './install-tool.ts'
 
 const blackboxOptions = z.strictObject({
-  api_base: z.string().nullish().describe('Where the model is served. The model client uses it; the agent does not.'),
+  api_base: z.string().nullish().describe('Address of the model server. Used by the model client, not by the agent.'),
   model_info: z.looseObject({}).nullish(),
   version: z
     .string()
     .regex(/^[0-9][\w.+-]*$/, 'expected an exact version, for example 1.2.3')
     .optional()
-    .describe('another version of the agent than the one that was tried'),
-  collect_rollout_details: z.boolean().default(false).describe('ask for token ids and log probabilities'),
+    .describe('version of the agent (default: the tested one)'),
+  collect_rollout_details: z.boolean().default(false).describe('request token ids and log probabilities'),
 })
 export type BlackboxOptions = z.output<typeof blackboxOptions>
 
@@ -96,7 +96,7 @@ function note(counts: CallCounts, { record }: AgentAt): void {
 
 function clientOf({ name }: CommandAgent, { client }: AgentAt): ModelClient {
   if (client) return client
-  throw new UserError(`agent ${name} needs a model, and none was given`, 'name one with -m, for example openai/gpt-x')
+  throw new UserError(`agent ${name} needs a model, got none`, 'pass one with -m, for example openai/gpt-x')
 }
 
 /** What no second call will mend. */

@@ -75,7 +75,7 @@ export async function askModel(
 
 function failed(ask: Ask, error: unknown, record: RecordedCall): ServiceAnswer {
   if (isAbort(error) || ask.signal.aborted) {
-    record.fail('Aborted', 'the agent hung up, or its time was over')
+    record.fail('Aborted', 'the agent hung up or ran out of time')
     return { kind: 'hang-up' }
   }
   // What a provider says about a key may quote it, so that only the kind of failure is written down.

@@ -24,11 +24,11 @@ export class SiteDir {
     const kind = await kindAt(out)
     const names = kind === 'dir' ? await namesIn(out) : []
     if (kind !== 'none' && kind !== 'dir')
-      throw new UserError(`${given}: expected a folder for the site, got a file`, 'name another place')
+      throw new UserError(`${given}: expected a folder for the site, got a file`, 'choose another path')
     if (names.length > 0 && !(await isExport(out)))
       throw new UserError(
         `${given}: expected an empty folder or an earlier export, got a folder with other files`,
-        'name a new folder',
+        'choose a new folder',
       )
     const partial = `${out}.partial`
     // Both are removed without a question.
@@ -36,7 +36,7 @@ export class SiteDir {
       if ((await kindAt(beside)) !== 'none' && !(await isExport(beside)))
         throw new UserError(
           `${beside} exists, and ot-agent did not write it`,
-          'move it away, or export to another folder',
+          'move it elsewhere, or export to another folder',
         )
     await rm(partial, { recursive: true, force: true })
     const site = new SiteDir(out, partial)

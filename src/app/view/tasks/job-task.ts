@@ -24,13 +24,13 @@ export class JobTasks {
   async find(jobId: string, trial: string): Promise<JobTask> {
     const job = await this.library.job(jobId)
     const record = await readFinishedTrial(await this.trials.dirOf(job, trial))
-    if (record === null) throw new NotHere(`trial ${JSON.stringify(trial)} is not there any more`)
+    if (record === null) throw new NotHere(`trial ${JSON.stringify(trial)} no longer exists`)
     const { task } = record
     const key = JSON.stringify([task.path, task.digest, task.checksum])
     const before = this.known.get(key)
     if (before !== undefined) return { dir: before }
     if (task.path === '' || !(await isTask(task.path)))
-      return { trouble: 'The files of this task are not on this machine any more.' }
+      return { trouble: 'The files of this task are no longer on this machine.' }
     const digests = await digestsOf(task.path)
     if (digests === null) return { trouble: 'The files of this task cannot be read.' }
     const isSame = task.digest === '' ? digests.dirhash === task.checksum : digests.content === task.digest

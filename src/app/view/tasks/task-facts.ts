@@ -56,8 +56,8 @@ export function settingsOf(toml: string): (readonly [name: string, value: string
       ['Processors', cpus === undefined ? undefined : String(cpus)],
       ['Memory', memoryMb === undefined ? undefined : `${memoryMb} MB`],
       ['GPUs', gpus > 0 ? String(gpus) : undefined],
-      ['Agent may take', agent.timeoutSec === undefined ? undefined : `${agent.timeoutSec} s`],
-      ['Tests may take', `${verifier.timeoutSec} s`],
+      ['Agent time limit', agent.timeoutSec === undefined ? undefined : `${agent.timeoutSec} s`],
+      ['Tests time limit', `${verifier.timeoutSec} s`],
       ['Steps', steps.length > 0 ? String(steps.length) : undefined],
     ]
     return facts.flatMap(([name, value]) =>

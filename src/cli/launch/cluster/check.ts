@@ -43,8 +43,12 @@ export default () =>
       if (cluster.scheduler === 'slurm' && cluster.account === undefined)
         looks.push(
           cluster.accountRequired
-            ? { what: 'account', ok: false, says: 'none; launches need --account, or `account` in a file of your own' }
-            : { what: 'account', ok: true, says: 'none; give --account if the cluster wants one' },
+            ? {
+                what: 'account',
+                ok: false,
+                says: 'none; launches need --account, or `account` in your own cluster file',
+              }
+            : { what: 'account', ok: true, says: 'none; pass --account if the cluster needs one' },
         )
       const ok = looks.every((look) => look.ok)
       if (json) printJson({ schema: 'cluster-check/1', cluster: cluster.name, ok, looks })

@@ -5,7 +5,7 @@ import { printJson, printTable } from '../../output.ts'
 /** `ot-agent launch cluster list`: clusters there is a file for. */
 export default () =>
   new Command()
-    .description('Lists the clusters that there is a file for, and says which one this machine belongs to.')
+    .description('Lists the known clusters, and says which one this machine belongs to.')
     .option('--json', 'print the result as JSON')
     .action(async ({ json }) => {
       const all = await loadClusters()
@@ -17,7 +17,7 @@ export default () =>
           clusters: all.map(({ cluster, file }) => ({ ...cluster, file })),
         })
       printTable(
-        ['', 'cluster', 'nodes', 'GPUs', 'internet', 'what it is'],
+        ['', 'cluster', 'nodes', 'GPUs', 'internet', 'description'],
         all.map(({ cluster }) => [
           cluster.name === here ? '*' : '',
           cluster.name,

@@ -19,7 +19,7 @@ export function findApiKey(
   if (key !== undefined) return checked(engine, key)
   throw new UserError(
     `engine ${engine}: expected a key in the environment variable ${name}, found nothing`,
-    `export ${name}=..., or name another variable with the engine's option api_key_env`,
+    `export ${name}=..., or set another variable with the engine's option api_key_env`,
   )
 }
 
@@ -27,6 +27,6 @@ function checked(engine: string, key: string): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key
   throw new UserError(
     `engine ${engine}: expected a key of printable characters without spaces, got something else`,
-    'copy the key again; it is not shown here on purpose',
+    'copy the key again; it is not shown here for security',
   )
 }

@@ -116,7 +116,7 @@ async function askForWord(wire: Wire, model: string, listed: Unhealthy, signal: 
   const went = await exchange(wire, asked)
   if (went.kind === 'reply')
     return { kind: 'healthy', served: [{ id: model, contextTokens: null, outputTokens: null }] }
-  return { ...listed, reason: `${listed.reason}; asked for a word, it failed too: ${wire.hide(went.message)}` }
+  return { ...listed, reason: `${listed.reason}; a short test request failed too: ${wire.hide(went.message)}` }
 }
 
 function notServed(wire: Wire, model: string, served: readonly ServedModel[]): Unhealthy {
@@ -163,7 +163,7 @@ async function get(wire: Wire, path: string, signal: AbortSignal): Promise<Check
 
 function refused({ dialect }: Wire, url: string, status: number, text: string): Checked {
   const verdict = judgeFault(readFault(status, text))
-  const hint = status === 404 ? '; does the address lack its /v1?' : ''
+  const hint = status === 404 ? '; check whether the address needs /v1' : ''
   const { code, retryable } =
     verdict.kind === 'error' ? verdict : { code: 'BadRequestError' as const, retryable: false }
   const isUnlisted = unlistedStatuses.includes(status) || (status === 403 && dialect.isListPrivate === true)

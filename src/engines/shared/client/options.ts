@@ -8,7 +8,7 @@ const tokens = z.number().int().positive()
 const modelInfo = z.strictObject({
   max_input_tokens: tokens.optional(),
   max_output_tokens: tokens.optional(),
-  max_tokens: tokens.optional().describe('used for the context when max_input_tokens is not given'),
+  max_tokens: tokens.optional().describe('used as the context length when max_input_tokens is not set'),
   input_cost_per_token: price.optional(),
   output_cost_per_token: price.optional(),
   cache_read_input_token_cost: price.optional(),
@@ -18,7 +18,10 @@ const modelInfo = z.strictObject({
 /** Where a server answers. A secret in it would be written down with it, and is sent nowhere. */
 export const address = z
   .url({ protocol: /^https?$/ })
-  .refine((text) => isPlain(text), 'expected an address without name, password or query; name the key by its variable')
+  .refine(
+    (text) => isPlain(text),
+    'expected an address without user name, password or query; set the key with api_key_env',
+  )
 
 function isPlain(text: string): boolean {
   if (!URL.canParse(text)) return true
@@ -28,33 +31,35 @@ function isPlain(text: string): boolean {
 
 /** Options that every engine with a server behind it has. */
 export const serverOptions = {
-  model: z.string().min(1).optional().describe('the model to look for when the server is checked'),
+  model: z.string().min(1).optional().describe('model to look for when checking the server'),
   api_base: address.optional().describe('address of the API, for example http://localhost:8000/v1'),
-  api_key: z.string().optional().describe('the key itself, or the variable that holds it in a template'),
-  api_key_env: z.string().min(1).optional().describe('environment variable that holds the key'),
+  api_key: z.string().optional().describe('the API key, or a template with the environment variable that has it'),
+  api_key_env: z.string().min(1).optional().describe('environment variable with the API key'),
   model_info: modelInfo.optional(),
   request_params: z
     .record(z.string(), z.unknown())
     .default({})
-    .describe(
-      'sent with every request unless it says otherwise; {"max_tokens": 4000} ends the replies of a model that repeats itself',
-    ),
+    .describe('defaults sent with every request; {"max_tokens": 4000} ends the replies of a model that repeats itself'),
   headers: z.record(z.string(), z.string()).default({}),
   stream: z.boolean().default(false).describe('stream replies even when the caller needs only the whole reply'),
-  request_timeout_sec: z.number().positive().default(1800).describe('for one request, from sending to its last byte'),
-  max_attempts: z.number().int().positive().default(6).describe('requests for one call, when the server fails'),
+  request_timeout_sec: z
+    .number()
+    .positive()
+    .default(1800)
+    .describe('time limit of a request, from sending it to its last byte'),
+  max_attempts: z.number().int().positive().default(6).describe('maximum attempts for one call when the server fails'),
   min_wait_sec: z
     .number()
     .nonnegative()
     .default(1)
-    .describe('the wait after a first failure is up to this, then doubles'),
+    .describe('maximum wait after the first failure; doubles with each further one'),
   max_wait_sec: z.number().nonnegative().default(60),
-  rpm: z.number().positive().optional().describe('requests per minute'),
-  tpm: z.number().positive().optional().describe('tokens per minute, input and output'),
+  rpm: z.number().positive().optional().describe('maximum requests per minute'),
+  tpm: z.number().positive().optional().describe('maximum tokens per minute, input and output together'),
   cache: z
     .strictObject({ dir: z.string().min(1).optional(), ttl_sec: z.number().positive().optional() })
     .optional()
-    .describe('keep replies on disk and give them again for equal requests'),
+    .describe('cache replies on disk and reuse them for identical requests'),
   healthcheck_interval: z
     .number()
     .nonnegative()

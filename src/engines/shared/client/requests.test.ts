@@ -144,7 +144,7 @@ test('an address without its /v1 is told so', async () => {
   server.planList(fails(404, 'Not Found'))
   server.plan(fails(404, 'Not Found'))
   const made = engine({ model: 'm' })
-  expect(await made.health(signal)).toMatchObject({ healthy: false, reason: expect.stringContaining('lack its /v1') })
+  expect(await made.health(signal)).toMatchObject({ healthy: false, reason: expect.stringContaining('needs /v1') })
 })
 
 test('the server’s own word on the context completes the user’s facts', async () => {
@@ -197,7 +197,7 @@ test('a missing key is two lines before anything starts', () => {
 test('an engine without a model server refuses to make a client', async () => {
   const made = none.make({}, { env: {}, stateDir: '' })
   expect(await made.health(signal)).toEqual({ healthy: true })
-  expect(() => made.client('m')).toThrow(/engine is none/)
+  expect(() => made.client('m')).toThrow(/expected an engine for the model/)
 })
 
 test('endpoints say where they are, and where their metrics are', () => {

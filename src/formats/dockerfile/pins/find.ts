@@ -55,7 +55,7 @@ export function findPinnable(text: string, file: string): Found {
       const line = lines.get(instruction.line)
       if (instruction.kind !== 'run' || !line) continue
       const place = places.get(instruction.line) ?? { user: null, dropPath: '' }
-      const hidden = visible.has(index) ? null : 'installed in a stage that the sandbox does not show'
+      const hidden = visible.has(index) ? null : 'installed in a stage that the sandbox does not expose'
       findPackages(readScript(instruction, line), place, hidden, found)
     }
   }

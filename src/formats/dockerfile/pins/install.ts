@@ -63,7 +63,7 @@ function readApt(words: readonly ShellWord[]): Install | null {
   const [action, ...packages] = plain
   const common = { manager: 'apt', ask: askDpkg, hopeless: null } as const
   if (action && /^(dist-|full-|safe-)?upgrade$/.test(action.value))
-    return { ...common, packages: [], others: [{ word: action, why: 'upgrades whatever is there' }] }
+    return { ...common, packages: [], others: [{ word: action, why: 'upgrades all installed packages' }] }
   return action?.value === 'install' ? { ...common, packages, others: [] } : null
 }
 
@@ -95,7 +95,7 @@ function readPip(words: readonly ShellWord[], start: number): Install | null {
   const quiet = ofUv ? [] : ['--disable-pip-version-check']
   const ask = [...program.map(({ value }) => value), 'list', '--format=json', ...quiet, ...asked]
   const far = options.find(({ name }) => elsewhere.test(name))
-  const hopeless = program.some(({ dynamic }) => dynamic) ? 'which pip it is depends on a variable' : null
+  const hopeless = program.some(({ dynamic }) => dynamic) ? 'a variable decides which pip it is' : null
   return {
     manager: 'pip',
     packages,

@@ -85,7 +85,7 @@ describe('what is left', () => {
         'n @ https://x: an address',
       ],
     ],
-    ['pip install --target=/x a && $V/pip install b', ['a: installed elsewhere (--target)', 'b: which pip it is']],
+    ['pip install --target=/x a && $V/pip install b', ['a: installed elsewhere (--target)', 'b: a variable decides']],
     [`pip install x'>='1`, ['x>=1: quoted in pieces']],
     ['npm install && npm install x && npm ci', ['x: installed into a project']],
     ['echo pip install x # pip install y', []],
@@ -106,7 +106,7 @@ describe('what is left', () => {
       pins: [],
       left: [
         '2 a:$V: a variable',
-        '3 x: installed in a stage that the sandbox does not show',
+        '3 x: installed in a stage that the sandbox does not expose',
         '4 c:1: its digest is not known here',
         '6 y: not installed under this name',
       ],

@@ -29,7 +29,7 @@ export function decidePins({ pinnable, left }: Found, known: Known): { pins: Pin
 }
 
 function whyNot({ argv }: Question, answer: Versions | null | undefined): string {
-  return answer ? 'not installed under this name' : `${argv[0]} did not say what is installed`
+  return answer ? 'not installed under this name' : `${argv[0]} did not report what is installed`
 }
 
 /** The Dockerfile with the versions in place; every other byte stays. */

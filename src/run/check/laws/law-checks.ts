@@ -56,8 +56,10 @@ export function checkReference(paths: LawPaths, sights: LawSights, task: Task, f
     ...pipes.slice(0, 1).map((line) => `pipe: ${line}`),
     ...blank.map((path) => `blank: the solution leaves ${path} empty`),
     ...zeros.map((path) => `blank: the solution finds nothing, ${path} holds only 0`),
-    ...missing.map(({ path }) => `missing-path: the instruction names ${path}, which is not there and is not made`),
-    ...unset.map(({ name }) => `variable: the instruction speaks of $${name}, and nothing sets it`),
+    ...missing.map(
+      ({ path }) => `missing-path: the instruction names ${path}, which does not exist and is not created`,
+    ),
+    ...unset.map(({ name }) => `variable: the instruction mentions $${name}, but nothing sets it`),
   ]
   const evidence = [
     ...complaints,

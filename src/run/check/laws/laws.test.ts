@@ -130,7 +130,7 @@ test.each([
   expect([outcome, stderrWarning(sights).length]).toEqual(rejects ? ['fail', 0] : ['ok', 1])
 })
 
-test('what a solution leaves empty rejects, unless the instruction speaks of empty files', () => {
+test('what a solution leaves empty rejects, unless the instruction mentions empty files', () => {
   const told = pathsInProse('Write /app/out.txt.')
   const sights: LawSights = {
     ...nothing,
@@ -201,7 +201,7 @@ test('a variable that nothing sets rejects, and the line that speaks of it is sh
   const judged = (words: string, solution: string) => checkReference(noPaths, nothing, taskOf(words), filesOf(solution))
   expect(judged('Do it.\n\nList $dir.', 'ls $dir')).toMatchObject({
     outcome: 'fail',
-    reasons: ['variable: the instruction speaks of $dir, and nothing sets it'],
+    reasons: ['variable: the instruction mentions $dir, but nothing sets it'],
     evidence: ['instruction.md:3: List $dir.'],
   })
   for (const solution of ['dir=/app\nls "$dir"', 'for dir in a b; do ls $dir; done', "awk '{print $dir}' x", 'ls /app'])

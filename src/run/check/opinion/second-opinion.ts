@@ -53,7 +53,7 @@ export async function checkOpinion(ask: OpinionAsk): Promise<OpinionReport> {
   const rewards = attempts.map(({ reward }) => reward)
   if (attempts.length === 0)
     return {
-      check: unknown(`no attempt tells anything about the task: ${failure}`),
+      check: unknown(`no attempt says anything about the task: ${failure}`),
       rewards,
       review: null,
       costUsd: sum(costs),

@@ -41,7 +41,7 @@ export async function planProject(file: ComposeFile, request: SandboxRequest, pl
   const unable = (what: string) =>
     new BoundaryError('task', what, { code: 'UnsupportedEnvironmentError', retryable: false })
   if (program === null) throw unable(`the task has a ${composeFileName}, and this machine has no docker-compose`)
-  if (environment.gpus > 0) throw unable(`GPUs for a task with a ${composeFileName} are not supported`)
+  if (environment.gpus > 0) throw unable(`GPUs are not supported for a task with a ${composeFileName}`)
   const found = await findServiceImages(images, file, environment, request)
   const [main, image] = [file.services[mainService], found.get(mainService)]
   if (!main || !image) throw unable(`the ${composeFileName} has no service called ${mainService}`)
@@ -82,5 +82,5 @@ function text({ rest }: ComposeService, key: string): string | undefined {
 
 function aboutOthers(names: readonly string[]): string[] {
   if (names.length === 0) return []
-  return [`services ${names.join(', ')} run on while tests look at a fresh ${mainService}`]
+  return [`services ${names.join(', ')} keep running while the tests run in a fresh ${mainService}`]
 }

@@ -120,7 +120,7 @@ export class ComposeProject {
     const { body } = await engine.ask({ method: 'GET', path: '/containers/json', query })
     const found = Array.isArray(body) ? (body[0] as { Id?: unknown } | undefined)?.Id : undefined
     if (typeof found === 'string') return found
-    throw new BoundaryError('sandbox', `the compose command made no container for service ${service}`)
+    throw new BoundaryError('sandbox', `the compose command created no container for service ${service}`)
   }
 
   private async fill(container: string, source: string, target: string): Promise<void> {

@@ -110,6 +110,6 @@ class Lines {
     if (this.tail.push(kept) > tailLines) this.tail.shift()
     this.count++
     if (this.count <= loggedLines) this.log?.(kept)
-    if (this.count === loggedLines + 1) this.log?.('(more output is not logged)')
+    if (this.count === loggedLines + 1) this.log?.('(further output is not logged)')
   }
 }

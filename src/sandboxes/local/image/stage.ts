@@ -71,7 +71,7 @@ async function startOf(stage: PlannedStage, build: StageBuild): Promise<BuiltSta
 
 function builtStage(build: StageBuild, index: number): BuiltStage {
   const built = build.built.get(index)
-  if (!built) throw new Error(`stage ${index} is needed before it is built`)
+  if (!built) throw new Error(`stage ${index} is used before it is built`)
   return built
 }
 
@@ -161,7 +161,9 @@ async function fillRun(step: RunStep, build: StageBuild, owned: OwnedMachine, si
 
 function offlineHint(step: RunStep, build: StageBuild): string[] {
   const isOffline = build.network === 'none' && step.network !== 'none'
-  return isOffline ? ['(built without network, as the task asks; --ek buildNetwork=public gives its build one)'] : []
+  return isOffline
+    ? ['(built without network, as the task asks; --ek buildNetwork=public gives builds network access)']
+    : []
 }
 
 /** Writes to a directory of ours that the command sees read-write; it is removed with the machine. */

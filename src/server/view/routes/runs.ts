@@ -49,7 +49,7 @@ export const stopRun: ViewRoute = async (asked) => {
 
 function readable({ message, writer }: ViewAsked): StartedRuns {
   refuseWithoutKey(message, writer?.key ?? null)
-  if (!writer) throw new Refused(403, 'this server can only be read')
+  if (!writer) throw new Refused(403, 'this server is read-only')
   return writer.runs
 }
 

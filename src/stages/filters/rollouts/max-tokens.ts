@@ -31,7 +31,7 @@ export default definePlugin({
     if (asked.of === 'conversation') return byConversation(asked)
     if (asked.tokenizer !== undefined)
       throw new UserError(
-        `filters/rollouts/max-tokens: a tokenizer counts conversations, not ${asked.of}`,
+        `filters/rollouts/max-tokens: a tokenizer can count only conversations, not ${asked.of}`,
         'leave `tokenizer` or `of` out',
       )
     const used = asked.of === 'output' ? 'output_tokens' : '(input_tokens + output_tokens)'

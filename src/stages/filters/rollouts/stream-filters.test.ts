@@ -225,7 +225,7 @@ test.each([
 
 test('a tokenizer cannot count what a trial used', () => {
   return expect(makeAnyStage('filters/rollouts/max-tokens', { of: 'output', tokenizer: 'x' })).rejects.toThrow(
-    'counts conversations',
+    'can count only conversations',
   )
 })
 

@@ -35,7 +35,7 @@ export default definePlugin({
         for await (const row of rows) {
           const value = await embed.score(row.instruction, near, far)
           if (Number.isNaN(value))
-            throw new UserError('filters/tasks/similar-to: the endpoint gave no numbers', 'check its model')
+            throw new UserError('filters/tasks/similar-to: the endpoint returned no embeddings', 'check its model')
           if (least !== undefined && value < least) yield { drop: 'not-similar', detail: value.toFixed(3), id: row.id }
           else yield { ...row, signals: { ...row.signals, 'similar-to': value } }
         }

@@ -105,7 +105,8 @@ async function* checkBatch(
 ): AsyncIterable<TaskRow | Dropped> {
   at.signal.throwIfAborted()
   if (rows.length === 0) return
-  if (!at.services) throw new UserError('tasks are verified by recipes only', 'ot-agent tasks check checks a folder')
+  if (!at.services)
+    throw new UserError('tasks can be verified only in a recipe', 'check a folder with ot-agent tasks check')
   const dir = draftOf(join(at.workDir, 'checking'))
   try {
     const placed = new Map<string, TaskRow>()

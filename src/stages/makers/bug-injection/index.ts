@@ -202,10 +202,13 @@ function checkNeeds({ strategy, issue }: Options, { model, sandboxes }: StageCon
   if (!model && (strategy === 'model' || issue === 'model'))
     throw new UserError(
       'makers/bug-injection: expected a model that writes bugs or issues, got none',
-      'name one with --model',
+      'pass one with --model',
     )
 }
 
 function noSandboxes(): UserError {
-  return new UserError('makers/bug-injection: expected sandboxes to run tests in, got none', 'name a kind with -e')
+  return new UserError(
+    'makers/bug-injection: expected sandboxes to run tests in, got none',
+    'pass a kind of sandbox with -e',
+  )
 }

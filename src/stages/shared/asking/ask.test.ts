@@ -182,7 +182,9 @@ describe('askEach', () => {
     const model = clientThat(replies('ok'))
     const at = await place(model)
     const prompt = ({ id }: { id: string }) => id
-    await expect(gather(askEach(rows, { prompt, maxCalls: 2, concurrency: 1 }, at))).rejects.toThrow(/2 calls is spent/)
+    await expect(gather(askEach(rows, { prompt, maxCalls: 2, concurrency: 1 }, at))).rejects.toThrow(
+      /2 calls is used up/,
+    )
     await expect(gather(askEach(rows, { prompt, maxCostUsd: 0.5, concurrency: 1 }, at))).rejects.toThrow(/0.5 USD/)
     expect(model.asked).toHaveLength(2)
     expect(await gather(askEach(rows, { prompt, maxCalls: 4 }, at))).toHaveLength(4)

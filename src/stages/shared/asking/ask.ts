@@ -95,7 +95,7 @@ export function modelOf({ model }: { readonly model?: ModelClient | null | undef
   if (model) return model
   throw new UserError(
     'expected a model to ask, got none',
-    'name one: -m on the command line, `model` in a stage of a recipe',
+    'pass -m on the command line, or set `model` in the stage of a recipe',
   )
 }
 
@@ -128,7 +128,7 @@ async function askOnce<T>(
     if (finish === 'length')
       return { drop: 'reply-cut', detail: `the reply was ${cutOff(text, request)}${endOf(text)}` }
     if (finish === 'content-filter')
-      return { drop: 'reply-filtered', detail: 'the server’s filter held the reply back' }
+      return { drop: 'reply-filtered', detail: 'the content filter of the server withheld the reply' }
     try {
       return { value: form.read(text), costUsd }
     } catch (error) {

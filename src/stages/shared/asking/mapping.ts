@@ -54,7 +54,7 @@ export function identityOf<O extends AskOptions>(options: O): object {
 /** What a stage that asks cannot do without. */
 export function needsOfAsking({ model }: AskOptions): readonly Need[] {
   if (model) return [{ kind: 'model', model }]
-  const provide = "name it among the stage's options: model: { model: 'NAME', apiBase: 'http://HOST:PORT/v1' }"
+  const provide = "set it in the options of the stage: model: { model: 'NAME', apiBase: 'http://HOST:PORT/v1' }"
   return [{ kind: 'missing', what: 'a model to ask', provide }]
 }
 

@@ -33,7 +33,7 @@ export async function answerAt(
     return { drop: 'context-exceeded', detail: 'the conversation is too long for the model', id }
   const { text, finish, reasoning, toolCalls } = replied
   if (finish === 'length') return { drop: 'reply-cut', detail: cutOff(text, request), id }
-  if (finish === 'content-filter') return { drop: 'reply-filtered', detail: 'held back by the server', id }
+  if (finish === 'content-filter') return { drop: 'reply-filtered', detail: 'withheld by the server', id }
   if (text === '' && toolCalls.length === 0) return { drop: 'empty-reply', detail: 'the model said nothing', id }
   const cut = upTo(row, message)
   const others = <T extends { readonly message: number }>(items: readonly T[]) =>

@@ -22,9 +22,9 @@ export class Spending {
   admit(): void {
     const { maxCalls, maxCostUsd } = this.limits
     if (maxCalls !== undefined && this.calls + this.kept + this.#underWay >= maxCalls)
-      throw new BoundaryError('model', `the budget of ${maxCalls} calls is spent`, { retryable: false })
+      throw new BoundaryError('model', `the budget of ${maxCalls} calls is used up`, { retryable: false })
     if (maxCostUsd !== undefined && this.costUsd >= maxCostUsd)
-      throw new BoundaryError('model', `the budget of ${maxCostUsd} USD is spent`, { retryable: false })
+      throw new BoundaryError('model', `the budget of ${maxCostUsd} USD is used up`, { retryable: false })
     this.#underWay++
   }
 
@@ -43,7 +43,7 @@ export class Spending {
   /** For people. */
   toString(): string {
     const cost = this.costUsd > 0 ? `, ${this.costUsd.toFixed(4)} USD` : ''
-    const kept = this.kept > 0 ? `, ${this.kept} replies were there already` : ''
+    const kept = this.kept > 0 ? `, ${this.kept} replies were already cached` : ''
     return `${this.calls} calls, ${this.tokens} tokens${cost}${kept}`
   }
 }

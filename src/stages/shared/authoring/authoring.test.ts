@@ -78,7 +78,7 @@ test('a maker stops at its own budget, over all its rows', async () => {
   const rows = ['a', 'b'].map((id) => row(id, { text: `${id} ${document}` }))
   await expect(runStage(stage, rows, { model })).rejects.toMatchObject({
     boundary: 'model',
-    message: /3 calls is spent/,
+    message: /3 calls is used up/,
   })
   expect(model.asked).toHaveLength(3)
 })

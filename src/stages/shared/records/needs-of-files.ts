@@ -6,7 +6,7 @@ import { isGlob } from '../../../lib/path-glob.ts'
 
 /** What a source of files needs: the file, or, for a folder or a pattern, at least one file of the kind. */
 export async function needsOfFiles(path: string, kind: InputKind, what: string): Promise<readonly Need[]> {
-  const provide = 'put the file there, or name another path'
+  const provide = 'put the file there, or choose another path'
   if (!(await standsForFiles(path))) return [{ kind: 'file', path, what, provide }]
   try {
     await inputFiles(path, kind)

@@ -84,7 +84,7 @@ test('of a clone without its large files the others are read, and the log says s
   const read = (ref: string) =>
     openRepository({ kind: 'clone', path: repo, ref }, join(dir, 'work'), signal, (line) => lines.push(line))
   expect(Object.keys(await read('HEAD'))).toEqual(['a.txt'])
-  expect(lines).toEqual([`${repo} at HEAD: left out files that the clone lacks (1), such as large (1).txt`])
+  expect(lines).toEqual([`${repo} at HEAD: skipped files that the clone does not have (1), such as large (1).txt`])
   await expect(read('no-such-ref')).rejects.toMatchObject({ boundary: 'task' })
 })
 

@@ -69,7 +69,7 @@ export async function openRepository(
     return await readFolder(only !== undefined && more.length === 0 ? join(files, only) : files)
   } catch (error) {
     if (!(error instanceof ArchiveError) || spec.kind !== 'archive') throw error
-    throw new UserError(`${spec.path}: expected a tar archive, ${error.message}`, 'fetch it again, or leave it out')
+    throw new UserError(`${spec.path}: expected a tar archive, ${error.message}`, 'fetch it again, or remove it')
   } finally {
     await removeDraft(dir)
   }
@@ -95,7 +95,9 @@ async function fetchArchive(
     await pack().catch(async (error) => {
       const absent = await absentFiles(safe, spec.ref, signal)
       if (absent.length === 0) throw error
-      log(`${spec.path} at ${spec.ref}: left out files that the clone lacks (${absent.length}), such as ${absent[0]}`)
+      log(
+        `${spec.path} at ${spec.ref}: skipped files that the clone does not have (${absent.length}), such as ${absent[0]}`,
+      )
       await pack('.', ...absent.map((path) => `:(exclude,literal)${path}`))
     })
     return archive
@@ -187,6 +189,6 @@ function tooLarge(dir: string): UserError {
   const { files, bytes } = limits
   return new UserError(
     `${dir}: expected a repository of at most ${files} files and ${bytes / 1024 / 1024} MiB, got a larger one`,
-    'leave out installed packages and build results; a set-up command can bring them into the environment',
+    'remove installed packages and build results; a setup command can add them to the environment',
   )
 }

@@ -37,9 +37,9 @@ export function expectRollouts(rollouts: number | null, concurrency: number, { a
     hours: rollouts === null ? null : (Math.ceil(rollouts / concurrency) * turns * secPerTurn) / 3600,
     assumes: [
       `a rollout has ${turns} turns of ${secPerTurn} s, a first prompt of ${firstPromptTokens} tokens, then ${replyTokens} out and ${observationTokens} in per turn`,
-      `${concurrency} rollouts at once all the time, no retries, no discount for cached input`,
+      `always ${concurrency} rollouts at a time, no retries, no discount for cached input`,
       prices === undefined
-        ? 'no prices are given, so no cost'
+        ? 'no prices are set, so no cost'
         : `a million tokens cost ${prices.input} USD in and ${prices.output} USD out`,
     ],
   }

@@ -47,7 +47,7 @@ export async function* rollTasks(
   at: StageContext,
 ): AsyncGenerator<Rolled, void, void> {
   const { services } = at
-  if (!services) throw new UserError('rollouts are made by recipes only', 'run the stage with ot-agent recipe run')
+  if (!services) throw new UserError('rollouts can be run only in a recipe', 'run the stage with ot-agent recipe run')
   const { concurrency, budgetUsd, judge, teacher: model, ...rest } = rolling
   // Where a model is reached is no part of what is asked of it: a job goes on with the same model elsewhere.
   const who = { model: model && identityOfModel(model), judge: judge && identityOfModel(judge) }
@@ -110,12 +110,12 @@ async function placeAll(rows: AsyncIterable<TaskRow> | Iterable<TaskRow>, settin
 function* unfinished(open: ReadonlySet<string>, placed: Placed, budgetUsd: number | undefined): Iterable<Rolled> {
   if (open.size > 0 && budgetUsd !== undefined)
     throw new UserError(
-      `the budget of ${budgetUsd} USD is spent after ${placed.size - open.size} of ${placed.size} rollouts`,
-      'raise budgetUsd and run the recipe again: what is finished is kept',
+      `the budget of ${budgetUsd} USD was used up after ${placed.size - open.size} of ${placed.size} rollouts`,
+      'raise budgetUsd and run the recipe again: finished work is kept',
     )
   for (const [folder, task] of placed)
     if (open.has(folder)) {
-      const trace = { drop: 'not-run', detail: 'its trial did not come to an end', id: task.id }
+      const trace = { drop: 'not-run', detail: 'its trial did not finish', id: task.id }
       yield { task, trace, scored: null }
     }
 }

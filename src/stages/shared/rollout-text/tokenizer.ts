@@ -36,7 +36,7 @@ async function readFiles(path: string): Promise<{ readonly definition: string; r
 function notOne(path: string, error: unknown): UserError {
   return new UserError(
     `${path}: expected the tokenizer.json of a model, got ${messageOf(error)}`,
-    'a model’s files on the Hub hold one',
+    'the files of a model on the Hub include one',
   )
 }
 

@@ -95,7 +95,7 @@ async function needsOf(options: Options): Promise<readonly Need[]> {
   return (await missingPacks(options)).map(({ benchmark, command, why }) => ({
     kind: 'missing',
     what: `the decontamination pack of ${benchmark}${why === undefined ? '' : ` (${why})`}`,
-    provide: `${command}, or leave it out knowingly with waive: ['${benchmark}']`,
+    provide: `${command}, or skip this benchmark explicitly with waive: ['${benchmark}']`,
   }))
 }
 

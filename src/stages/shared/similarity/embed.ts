@@ -82,7 +82,7 @@ async function askEndpoint(
   if (!response.ok) throw new BoundaryError('model', `no embeddings from ${apiBase}: status ${response.status}`)
   const parsed = replySchema.safeParse(await response.json().catch(() => null))
   if (!parsed.success || parsed.data.data.length !== input.length)
-    throw new BoundaryError('model', `no embeddings from ${apiBase}: the reply is not of the usual form`)
+    throw new BoundaryError('model', `no embeddings from ${apiBase}: the reply is not in the usual format`)
   return parsed.data.data.map(({ embedding }) => Float64Array.from(embedding))
 }
 

@@ -16,7 +16,7 @@ export async function loadExamples(path: string): Promise<readonly string[]> {
       throw new UserError(`${path}: ${read.where} has no instruction`, provide)
     texts.push(text)
   }
-  if (texts.length === 0) throw new UserError(`${path} holds no examples`, provide)
+  if (texts.length === 0) throw new UserError(`${path}: expected examples, found none`, provide)
   return texts
 }
 
