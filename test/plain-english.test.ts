@@ -20,6 +20,34 @@ const banned: readonly (readonly [phrase: RegExp, prefer: string])[] = [
   [/\bstrangers?\b/i, 'user code, external, untrusted'],
 ]
 
+/** The same for messages, help and hints in `src`: tasks and prompts may use these words. */
+const bannedInMessages: readonly (readonly [phrase: RegExp, prefer: string])[] = [
+  [/\bfound something there\b/i, 'but it already exists'],
+  [/\bgot nothing there\b/i, 'found nothing there'],
+  [/\b(is|are) not what was written\b/i, 'has changed since it was written'],
+  [/\bname (one|another)( \w+)? with -/i, 'pass, choose'],
+  [/\bno \w+ is called\b/i, 'unknown stage, has no stage'],
+  [/\b(is|are) left out( by|:|$)/i, 'skipped, excluded'],
+  [/\bleave (it|them|one of (them|the two)) out\b/i, 'remove it, use only one of them'],
+  [/\bleave --?\w[\w-]* out\b/i, 'remove it'],
+  [/\bat once from now on\b/i, 'now running N at a time'],
+  [/\b(asked|tried) again in\b/i, 'retrying in'],
+  [/\bit is opened again\b/i, 'reopening it'],
+  [/\bgoing on where\b/i, 'resuming'],
+  [/\bout knowingly\b/i, 'skip explicitly'],
+  [/\bmend\b/i, 'fix'],
+  [/\bneeds to be told\b/i, 'needs'],
+  [/\b(make|making) room\b/i, 'free some space'],
+  [/\bmove (it|this one) away\b/i, 'move it elsewhere'],
+  [/\bvariables? of yours\b/i, 'environment variable'],
+  [/\bwritten down\b/i, 'recorded'],
+  [/\bhow (it|they|the jobs) stands?\b/i, 'state'],
+  [/\bnot there any more\b/i, 'no longer exists'],
+  [/\btaken to be there\b/i, 'assume that it exists'],
+  [/\bgone for good\b/i, 'lost for good'],
+  [/% of the cases\b/i, '80 % of the time'],
+]
+
 /** Text that a model reads, which only looks like a message. A change of a prompt changes data, so it keeps its words. */
 const prompts: readonly string[] = [
   'Invent a situation in which somebody needs it',
@@ -59,7 +87,10 @@ describe('what users read is plain English', () => {
   })
 
   test('messages, help and descriptions of options: every text in the code', () => {
-    const found = programs.flatMap((path) => textsOf(path).flatMap((text) => complaints(path, text)))
+    const found = programs.flatMap((path) => {
+      const phrases = path.startsWith('src/') ? [...banned, ...bannedInMessages] : banned
+      return textsOf(path, phrases).flatMap((text) => complaints(path, text, phrases))
+    })
     expect(found).toEqual([])
   })
 })
@@ -70,9 +101,9 @@ function filesBelow(dir: string, name: RegExp): string[] {
 }
 
 /** The banned phrases in a text, each with the words around it. */
-function complaints(path: string, text: string): string[] {
+function complaints(path: string, text: string, phrases = banned): string[] {
   const line = [...prompts, ...composed].reduce((rest, each) => rest.replaceAll(each, ''), text.replace(/\s+/g, ' '))
-  return banned.flatMap(([phrase, prefer]) => {
+  return phrases.flatMap(([phrase, prefer]) => {
     const found = phrase.exec(line)
     if (found === null) return []
     const around = line.slice(Math.max(0, found.index - 40), found.index + found[0].length + 40)
@@ -81,9 +112,9 @@ function complaints(path: string, text: string): string[] {
 }
 
 /** The text of every string and template in a file; comments are not part of it. */
-function textsOf(path: string): string[] {
+function textsOf(path: string, phrases: typeof banned): string[] {
   const text = readFileSync(path, 'utf8')
-  if (!banned.some(([phrase]) => phrase.test(text.replace(/\s+/g, ' ')))) return []
+  if (!phrases.some(([phrase]) => phrase.test(text.replace(/\s+/g, ' ')))) return []
   const found: string[] = []
   const visit = (node: ts.Node) => {
     if (ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node))

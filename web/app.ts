@@ -157,7 +157,7 @@ function onKey(event: KeyboardEvent): void {
 }
 
 function showKeys(): void {
-  const all = [...keys, { key: '?', does: 'show the keys' }].filter(({ does }) => does !== '')
+  const all = [...keys, { key: '?', does: 'show keyboard shortcuts' }].filter(({ does }) => does !== '')
   const dialog = h(
     'dialog',
     { class: 'keys', 'aria-label': 'Keys' },

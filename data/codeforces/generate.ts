@@ -8,7 +8,7 @@ export default definePipeline({
   options: z.strictObject({
     language: z.enum(['python', 'cpp']).default('python').describe('python or cpp'),
     maxTests: z.number().int().min(1).default(15).describe('hidden tests that are used'),
-    maxRating: z.number().int().min(0).default(0).describe('harder problems are left out (0: none)'),
+    maxRating: z.number().int().min(0).default(0).describe('harder problems are skipped (0: none)'),
     solutions: z.string().default('').describe('JSON lines with id and code: right programs from elsewhere'),
   }),
   source: {

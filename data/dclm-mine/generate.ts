@@ -6,7 +6,11 @@ export default definePipeline({
   name: 'dclm-mine',
   summary: 'Problems of the shell found in web pages: a score, a classifier, then a model that writes the task out',
   options: z.strictObject({
-    minLikeness: z.number().min(0).default(8).describe('pages that look less like the shell are left out unasked'),
+    minLikeness: z
+      .number()
+      .min(0)
+      .default(8)
+      .describe('pages that look less like the shell are skipped without asking the model'),
     maxChars: z.number().int().min(200).default(12_000).describe('longer pages are cut'),
     repairs: z.number().int().min(0).default(2).describe('how often the model may repair a task that fails'),
   }),

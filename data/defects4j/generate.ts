@@ -47,7 +47,7 @@ export default definePipeline({
       .min(1)
       .default(12)
       .describe('test classes that run; those that show the bug first'),
-    maxLines: z.number().int().min(1).default(60).describe('bugs whose shortest reproduction is longer are left out'),
+    maxLines: z.number().int().min(1).default(60).describe('bugs whose shortest reproduction is longer are skipped'),
   }),
   source: {
     fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } },

@@ -37,7 +37,7 @@ export default definePipeline({
       .default('find')
       .describe('find: the kind and the line are checked; fix: a model judges the changed file'),
     maxLines: z.number().int().min(1).default(12).describe('fixes that touch more lines do not say where the bug is'),
-    maxFileLines: z.number().int().min(1).default(1000).describe('longer files are left out'),
+    maxFileLines: z.number().int().min(1).default(1000).describe('longer files are skipped'),
     passAt: z.number().min(0).max(1).default(0.75).describe('fix: from this score on a change counts as right'),
   }),
   source: {

@@ -10,7 +10,7 @@ export default definePipeline({
       .enum(names)
       .default('gsm8k')
       .describe(`one of ${names.join(', ')}`),
-    maxChars: z.number().int().min(1).default(20_000).describe('longer instructions are left out'),
+    maxChars: z.number().int().min(1).default(20_000).describe('longer instructions are skipped'),
   }),
   source: {
     fixture: {

@@ -1,7 +1,7 @@
 import { definePipeline, UserError, z } from 'ot-agent'
 import { readPackages } from './packages.ts'
 
-const provide = 'name one with --input-dir, or name repositories in a file with --source FILE'
+const provide = 'pass one with --input-dir, or a file with repositories with --source FILE'
 
 /** Bugs put into repositories; the agent reads an issue about what goes wrong and sees none of the tests that decide. */
 export default definePipeline({

@@ -6,7 +6,7 @@ export default definePipeline({
   name: 'llm-verifier',
   summary: 'Work that no program can judge: tests collect the results, and a model judges them by criteria',
   options: z.strictObject({
-    maxChars: z.number().int().min(100).default(6000).describe('longer descriptions are left out'),
+    maxChars: z.number().int().min(100).default(6000).describe('longer descriptions are skipped'),
     passAt: z.number().min(0).max(1).default(0.75).describe('from this score on a result counts as right'),
   }),
   source: {

@@ -10,7 +10,7 @@ export default definePipeline({
   name: 'nl2bash',
   summary: 'Requests about a folder; what counts is what a known shell command prints there, or makes of it',
   options: z.strictObject({
-    minWords: z.number().int().min(1).default(3).describe('commands of fewer words are left out'),
+    minWords: z.number().int().min(1).default(3).describe('commands of fewer words are skipped'),
   }),
   source: {
     fixture: 'fixture.jsonl',

@@ -27,14 +27,14 @@ const options = z.strictObject({
     .enum(Object.keys(kinds) as [keyof typeof kinds])
     .default('checked')
     .describe('how tasks are made: example, program, rubric, checked (the first two) or all, in this order'),
-  minScore: z.number().int().default(0).describe('questions with a lower score are left out'),
+  minScore: z.number().int().default(0).describe('questions with a lower score are skipped'),
   maxMb: z.number().min(0).default(0).describe('read only this many megabytes of the dump (0: all)'),
   minEndorsements: z
     .number()
     .int()
     .default(3)
     .describe(
-      'rubric: answers with fewer votes are left out; acceptance counts as one, or two where the asker shows what is wanted',
+      'rubric: answers with fewer votes are skipped; acceptance counts as one, or two where the asker shows what is wanted',
     ),
   passAt: z.number().min(0).max(1).default(0.75).describe('rubric: from this score on an answer counts as right'),
 })

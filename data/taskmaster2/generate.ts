@@ -25,7 +25,7 @@ export default definePipeline({
       .enum(domains)
       .default('flights')
       .describe(`one of ${domains.join(', ')}`),
-    minSlots: z.number().int().min(2).default(2).describe('dialogs with fewer slots are left out'),
+    minSlots: z.number().int().min(2).default(2).describe('dialogs with fewer slots are skipped'),
   }),
   source: {
     fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'conversation_id' } },

@@ -28,7 +28,7 @@ export default definePipeline({
       .enum(['any', ...formatNames])
       .default('any')
       .describe('likewise'),
-    maxRows: z.number().int().min(1).default(200).describe('longer tables are left out'),
+    maxRows: z.number().int().min(1).default(200).describe('longer tables are skipped'),
   }),
   source: {
     fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } },

@@ -49,7 +49,7 @@ const reasons: Readonly<Record<string, readonly [message: string, hint: string]>
   ENOENT: ['no such file or directory', 'check the path'],
   ENOTDIR: ['part of the path is a file', 'choose another path'],
   EISDIR: ['expected a file, found a directory', 'give a file'],
-  EEXIST: ['something else already exists there', 'move it away, or choose another path'],
-  ENOTEMPTY: ['something else already exists there', 'move it away, or choose another path'],
+  EEXIST: ['something else already exists there', 'move it elsewhere, or choose another path'],
+  ENOTEMPTY: ['something else already exists there', 'move it elsewhere, or choose another path'],
   ENAMETOOLONG: ['the name is too long', 'choose a shorter one'],
 }

@@ -93,7 +93,7 @@ function printSummary({ stages, steps, cached, sinks }: RecipeOutcome, seconds: 
   printCounts(stages)
   process.stdout.write('\n')
   for (const { dir, counts, files } of sinks) {
-    process.stdout.write(`${counts.train ?? 0} training traces and ${counts.validation ?? 0} validation traces:\n`)
+    process.stdout.write(`${counts.train ?? 0} traces for training and ${counts.validation ?? 0} for validation:\n`)
     for (const file of files) process.stdout.write(`  ${relative('', join(dir, file))}\n`)
   }
   noteReplays(sinks)

@@ -77,7 +77,7 @@ describe('the demo in small', needs('bwrap', 'unshare', 'nsenter', 'git'), () =>
     })
     expect(first.stdout).toMatch(/^mix +3 +3$/m)
     expect(first.stdout).toMatch(/^rollout +(\d+) +\1$/m)
-    expect(first.stdout).toMatch(/^\d+ training traces and [1-9]\d* validation traces:$/m)
+    expect(first.stdout).toMatch(/^\d+ traces for training and [1-9]\d* for validation:$/m)
     expect(readdirSync(join(out, 'out/dataset')).sort()).toEqual(
       expect.arrayContaining(['README.md', 'data', 'dataset_info.json', 'jsonl', 'train.yaml']),
     )

@@ -44,7 +44,7 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
     for (const stage of ['nl2bash', 'composer', 'puzzles', 'mix', 'benchmarks', 'verified', 'rollout', 'secrets'])
       expect(first.stdout).toMatch(new RegExp(`^${stage} +\\d`, 'm'))
     expect(first.stdout).toMatch(/^benchmarks .* contaminated 1$/m)
-    const [, train = '', held = ''] = /^(\d+) training traces and (\d+) validation traces/m.exec(first.stdout) ?? []
+    const [, train = '', held = ''] = /^(\d+) traces for training and (\d+) for validation/m.exec(first.stdout) ?? []
     expect(Number(train)).toBeGreaterThan(10)
     expect(Number(held)).toBeGreaterThan(0)
     for (const file of ['README.md', 'dataset_info.json', 'train.yaml', 'data/train-00000-of-00001.parquet']) {

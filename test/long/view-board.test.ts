@@ -53,7 +53,7 @@ describe('the leaderboard in a browser', needs('chromium'), () => {
     await open('#/board')
     expect(await texts('.matrix thead th')).toEqual(['Model and agent', 'bench-a', 'bench-b'])
     expect(await text('.why')).toContain(
-      'On bench-b lab/agent-32B with terminus-2 has 62.5 %, and one other cannot be told apart',
+      'On bench-b lab/agent-32B with terminus-2 has 62.5 %, and one other cannot be distinguished',
     )
     await shoot('board-all')
   })
@@ -104,7 +104,7 @@ describe('the leaderboard in a browser', needs('chromium'), () => {
     await open('#/board?b=bench-a&tab=plots&x=cost')
     await page.until(`document.querySelectorAll('.plot circle').length === 4`)
     await open('#/board?tab=ablations')
-    expect(await text('.panel')).toContain('1 of 1 variant known to be better than plain')
+    expect(await text('.panel')).toContain('1 of 1 variant better than plain beyond noise')
     await shoot('board-ablations')
   })
 

@@ -39,7 +39,7 @@ describe('a trial that changed the system', needs('chromium'), () => {
     await open('verifier')
     await page.until(`document.querySelector('.tampered')`)
     expect(await text('.tampered')).toContain('/usr/bin/<b>pytest</b>')
-    expect(await text('.tampered')).toContain('the lower counted')
+    expect(await text('.tampered')).toContain('the lower one was used')
   })
 
   test('gives commands that do the same, to be copied', async () => {

@@ -142,7 +142,7 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     await page.until(
       `document.querySelectorAll('tr[data-row]').length > 12 && !document.querySelector('.lead').innerText.includes('still')`,
     )
-    expect(await text('.lead')).toMatch(/^\d+ tasks\. 1 of 3 that were checked are accepted, 2 rejected\.$/)
+    expect(await text('.lead')).toMatch(/^\d+ tasks\. 1 of 3 checked tasks are accepted, 2 rejected\.$/)
     await page.press('/')
     for (const key of 'lines') await page.press(key)
     await page.until(`document.querySelectorAll('tr[data-row]').length === 1`)
@@ -153,7 +153,7 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
       `location.hash === '#/tasks/task-1' && document.querySelector('.panel pre')?.innerText.startsWith('Count')`,
     )
     expect(await text('.why')).toBe(
-      'Rejected: the law oracle does not hold: scored 0, expected 1. The check is of another version of the task. 6 trials scored 100.0 % on average.',
+      'Rejected: the law oracle does not hold: scored 0, expected 1. The check was run on another version of the task. 6 trials scored 100.0 % on average.',
     )
     await page.press('2')
     await page.until(`document.querySelector('.file pre')?.innerText.startsWith('FROM debian')`)

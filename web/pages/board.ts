@@ -75,7 +75,7 @@ function footOf({ rows: all }: ViewBoard, rows: ViewBoard['rows']): string {
   const partial = rows.some(({ cells }) => cells.some((cell) => cell?.state === 'partial'))
   return [
     `${rows.length} of ${plural(all.length, 'line')}.`,
-    'Ranks are among all models; those that cannot be told apart share one.',
+    'Ranks are among all models; those that cannot be distinguished share one.',
     ...(partial ? ['Partial results have no rank.'] : []),
   ].join(' ')
 }

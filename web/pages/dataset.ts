@@ -110,7 +110,7 @@ function addressOf(id: string, number: string, q: string): string {
 
 function sentenceOf({ total, rows, indexed, complete, sources, results }: ViewDataRows): string {
   const narrowed = total === indexed ? '' : ` of ${whole(indexed)}`
-  const reading = complete ? '' : `; ${whole(indexed)}${rows === null ? '' : ` of ${whole(rows)}`} are read so far`
+  const reading = complete ? '' : `; ${whole(indexed)}${rows === null ? '' : ` of ${whole(rows)}`} read so far`
   const known = sources.filter(([source]) => source !== '(none)').length
   const from = known > 1 ? ` from ${plural(known, 'source')}` : ''
   const [first] = results
@@ -123,7 +123,7 @@ function sentenceOf({ total, rows, indexed, complete, sources, results }: ViewDa
 
 function leftOutOf({ leftOut = 0, rows }: ViewDataRows): string | null {
   if (leftOut === 0) return null
-  return `This export holds ${whole((rows ?? 0) - leftOut)} of ${plural(rows ?? 0, 'row')}: the first ones, and those that other rows lead to. Numbers and search are about these.`
+  return `This export holds ${whole((rows ?? 0) - leftOut)} of ${plural(rows ?? 0, 'row')}: the first ones, and those that other rows link to. Numbers and search cover only these.`
 }
 
 function rowOf(id: string, row: ViewDataRow, q: string): HTMLElement {

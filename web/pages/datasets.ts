@@ -29,7 +29,7 @@ export async function datasetsPage(page: Page): Promise<void> {
     page.main,
     h('h1', null, 'Datasets and recipes'),
     list(
-      'Runs of recipes',
+      'Recipe runs',
       recipes.map(({ id, name, dir }) => [id === name ? id : `${id} (${name})`, dir, to(['recipes', id])] as const),
     ),
     list(
@@ -37,6 +37,6 @@ export async function datasetsPage(page: Page): Promise<void> {
       datasets.map(({ id, name, path }) => [name, path, to(['data', id])] as const),
     ),
     datasets.length + recipes.length === 0 &&
-      h('p', { class: 'dim' }, 'None: name a .parquet or .jsonl file, or the directory of a recipe’s run.'),
+      h('p', { class: 'dim' }, 'None: pass a .parquet or .jsonl file, or the directory of a recipe run.'),
   )
 }

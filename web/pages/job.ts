@@ -197,7 +197,7 @@ function showTrials(page: Page, id: string, panel: HTMLElement): () => void {
   ]
   fill(
     panel,
-    h('div', { class: 'tools' }, search, stateSelect(page, 'Outcome or blame', filters, reload)),
+    h('div', { class: 'tools' }, search, stateSelect(page, 'Outcome or failure', filters, reload)),
     h(
       'table',
       { class: 'list' },

@@ -32,7 +32,7 @@ export async function jobsPage(page: Page): Promise<void> {
       const list = await get<ViewJobs>(['jobs'], { offset, limit, q, filter, sort }, until)
       fill(
         broken,
-        ...list.broken.map(({ name, why }) => h('p', { class: 'warn' }, `${line(name)} cannot be read: ${line(why)}`)),
+        ...list.broken.map(({ name, why }) => h('p', { class: 'warn' }, `cannot read ${line(name)}: ${line(why)}`)),
       )
       return list
     },
@@ -63,8 +63,8 @@ export async function jobsPage(page: Page): Promise<void> {
     ...(isExport
       ? []
       : [
-          { key: 'x', does: 'choose the row for comparison', run: () => choose(body.querySelector('.marked')) },
-          { key: 'c', does: 'compare the chosen jobs', run: () => compare.click() },
+          { key: 'x', does: 'select the row for comparison', run: () => choose(body.querySelector('.marked')) },
+          { key: 'c', does: 'compare the selected jobs', run: () => compare.click() },
         ]),
     { key: '/', does: 'search', run: () => search.querySelector('input')?.focus() },
   ])
@@ -152,6 +152,6 @@ function jobRow(
 function progress({ done, total, state }: ViewJobRow): HTMLElement {
   const text = total === null || done === total ? whole(done) : `${whole(done)} of ${whole(total)}`
   if (state !== 'running' || total === null) return h('span', null, text)
-  const bar = h('progress', { max: total, value: done, 'aria-label': 'trials that ended' })
+  const bar = h('progress', { max: total, value: done, 'aria-label': 'finished trials' })
   return h('span', { class: 'progress' }, bar, text)
 }

@@ -39,7 +39,7 @@ function sentenceOf({ rows, benchmarks, lineage }: ViewModel): string {
     ),
   )
   const where = firsts.length === 0 ? '' : ` Rank 1 on ${firsts.slice(0, 5).join(', ')}.`
-  return `${made.length === 0 ? 'The registry does not know what it was made from' : `Made from ${made.join(', ')}`}.${where}`
+  return `${made.length === 0 ? 'The registry does not record what it was made from' : `Made from ${made.join(', ')}`}.${where}`
 }
 
 function training({ lineage: { facts }, parameters }: ViewModel): Child {

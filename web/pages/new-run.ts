@@ -37,9 +37,9 @@ export async function newRunPage(page: Page): Promise<void> {
     h(
       'p',
       { class: 'dim' },
-      'Starts on this machine, in ',
+      'It starts on this machine, in ',
       h('bdi', null, line(form.dir)),
-      ', and goes on when the viewer stops.',
+      ', and keeps running when the viewer stops.',
     ),
     ...choice.elements,
     h('form', { onsubmit }, choice.fields, ...shell.elements),
@@ -77,7 +77,7 @@ function makeShell(page: Page): Shell {
   const onCopy = () => void copy(page, command)
   return {
     elements: [
-      h('h2', { id: 'command-title' }, 'The same in a shell'),
+      h('h2', { id: 'command-title' }, 'The same command in a shell'),
       h('pre', { class: 'shell', tabindex: '0', 'aria-labelledby': 'command-title' }, command),
       trouble,
       h('div', { class: 'tools' }, button, h('button', { type: 'button', onclick: onCopy }, 'Copy the command')),
@@ -135,8 +135,7 @@ function makeChoice(page: Page, form: RunForm, { safely, preview }: Shell) {
   const show = (kind: Kind, given: Readonly<Record<string, unknown>>, notCarried: readonly string[] = []) => {
     fields = runFields(form, kind, { jobName: newName(kind), ...given }, onChange)
     fill(place, fields.element)
-    missing.textContent =
-      notCarried.length === 0 ? '' : `Not taken over from that job: ${notCarried.map(line).join(', ')}.`
+    missing.textContent = notCarried.length === 0 ? '' : `Not copied from that job: ${notCarried.map(line).join(', ')}.`
     for (const button of buttons) button.setAttribute('aria-pressed', String(button.dataset.kind === kind))
     onChange()
   }
@@ -162,8 +161,8 @@ function makeChoice(page: Page, form: RunForm, { safely, preview }: Shell) {
 function previousSelect(form: RunForm, from: string | null, onChoose: (id: string) => void): HTMLElement {
   const select = h(
     'select',
-    { 'aria-label': 'Begin with an earlier job', onchange: () => select.value !== '' && onChoose(select.value) },
-    h('option', { value: '' }, 'Begin with an earlier job'),
+    { 'aria-label': 'Start from an earlier job', onchange: () => select.value !== '' && onChoose(select.value) },
+    h('option', { value: '' }, 'Start from an earlier job'),
     ...form.previous.map((id) => h('option', { value: id, selected: id === from }, line(id))),
   )
   return select

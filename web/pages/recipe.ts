@@ -17,7 +17,7 @@ export async function recipePage(page: Page): Promise<void> {
     page.main,
     h('h1', null, h('bdi', null, line(recipe.name))),
     h('p', { class: 'lead' }, sentenceOf(recipe)),
-    recipe.rehearsal && h('p', { class: 'warn' }, 'This was a rehearsal on stand-ins: nothing to train on.'),
+    recipe.rehearsal && h('p', { class: 'warn' }, 'This was a rehearsal with stand-ins: do not train on it.'),
     h(
       'table',
       { class: 'list flow' },

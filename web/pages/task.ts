@@ -43,9 +43,9 @@ export async function taskPage(page: Page): Promise<void> {
         fill(
           panel,
           task.files.length === 0
-            ? h('p', { class: 'dim' }, line(task.trouble ?? 'There are no files.'))
+            ? h('p', { class: 'dim' }, line(task.trouble ?? 'No files.'))
             : fileViewer(page, place, task.files, 'task.toml'),
-          task.filesCut && h('p', { class: 'warn' }, 'There are more files than are listed.'),
+          task.filesCut && h('p', { class: 'warn' }, 'Not all files are listed.'),
         ),
     },
     { id: 'checks', title: 'Checks', show: (panel: HTMLElement) => fill(panel, checksPanel(task)) },
@@ -108,7 +108,7 @@ function sentenceOf({
     mean === null ? 'No trial of it has a reward.' : `${plural(trials, 'trial')} scored ${percent(mean)} on average.`
   return [
     verdict === null ? 'Not checked.' : said[verdict],
-    isOld ? 'The check is of another version of the task.' : '',
+    isOld ? 'The check was run on another version of the task.' : '',
     tried + reading,
     line(trouble ?? ''),
   ]

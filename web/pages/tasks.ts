@@ -86,7 +86,7 @@ function sentenceOf({ total, known, complete, checks }: ViewTaskItems): string {
   const said =
     checked === 0
       ? ''
-      : ` ${whole(accepted)} of ${whole(checked)} that were checked are accepted, ${whole(rejected)} rejected.`
+      : ` ${whole(accepted)} of ${whole(checked)} checked tasks are accepted, ${whole(rejected)} rejected.`
   return `${whole(total)}${narrowed} ${known === 1 ? 'task' : 'tasks'}${reading}.${said}`
 }
 

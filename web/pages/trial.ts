@@ -83,7 +83,7 @@ function tabsOf({ page, place, trial, onKeys, onPlay }: TabsRequest): Tab[] {
         fill(
           panel,
           fileViewer(page, place, trial.files, 'trial.log'),
-          trial.filesCut && h('p', { class: 'warn' }, 'There are more files than are listed.'),
+          trial.filesCut && h('p', { class: 'warn' }, 'Not all files are listed.'),
         ),
       ),
     },

@@ -16,7 +16,7 @@ export function ablationTables(study: ViewAblation): HTMLElement {
     h(
       'p',
       { class: 'dim' },
-      `${better} of ${plural(compared, 'variant')} known to be better than ${line(study.baseline)}. Measured: ${line(study.measure)}, ${plural(study.seeds, 'seed')}.`,
+      `${better} of ${plural(compared, 'variant')} better than ${line(study.baseline)} beyond noise. Measured: ${line(study.measure)}, ${plural(study.seeds, 'seed')}.`,
     ),
     h(
       'div',

@@ -99,7 +99,7 @@ export function sentenceOf({ benchmarks, rows }: ViewBoard, at: number): string 
     const score = percent(best.cells[i]?.accuracy ?? 0)
     if (first.length === 1) return `${name} leads ${line(key)} with ${score}.`
     const others = first.length - 1
-    return `On ${line(key)} ${name} has ${score}, and ${others === 1 ? 'one other cannot' : `${others} others cannot`} be told apart from it.`
+    return `On ${line(key)} ${name} has ${score}, and ${others === 1 ? 'one other cannot' : `${others} others cannot`} be distinguished from it.`
   })
   const rest = leaders.length > 3 ? ` Choose a benchmark to see the other ${leaders.length - 3}.` : ''
   return `${sentences.join(' ')}${rest}`

@@ -86,7 +86,7 @@ function numbersOf(points: readonly BoardPoint[], { title, text }: (typeof axes)
   return h(
     'details',
     null,
-    h('summary', null, 'The numbers'),
+    h('summary', null, 'Values as a table'),
     h('table', { class: 'small' }, h('thead', null, h('tr', null, ...heads)), h('tbody', null, ...points.map(rowOf))),
   )
 }

@@ -122,7 +122,7 @@ export function rankOf({ state, rank, tied }: ViewBoardCell): HTMLElement {
   if (state === 'partial')
     return h('span', { class: 'badge partial', title: 'not all trials have a result: no rank' }, 'partial')
   if (rank === null) return h('span', { class: 'dim', title: 'not compared' }, '–')
-  const title = tied ? 'shared: these models cannot be told apart' : 'known to be different from all others'
+  const title = tied ? 'shared: these models cannot be distinguished' : 'known to be different from all others'
   return h('span', { class: 'rank', title }, tied ? `${rank} tie` : String(rank))
 }
 

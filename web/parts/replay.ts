@@ -26,10 +26,7 @@ export function showReplay({ page, place, trial, cast, panel }: ReplayRequest): 
   }
   const size = trial.files.find(({ path }) => path === cast)?.bytes ?? 0
   if (size > largest) {
-    fill(
-      panel,
-      h('p', null, 'The recording is too large to be played here. ', saveLink(rawAddress(place, cast), 'Save it')),
-    )
+    fill(panel, h('p', null, 'The recording is too large to play here. ', saveLink(rawAddress(place, cast), 'Save it')))
     return []
   }
   fill(panel, h('p', { class: 'dim' }, 'Loading the recording …'))
@@ -45,7 +42,7 @@ export function showReplay({ page, place, trial, cast, panel }: ReplayRequest): 
     ])
     const file = parseCast(text)
     if (page.signal.aborted || !panel.isConnected) return
-    if (file === null) return fill(panel, h('p', { class: 'dim' }, 'The recording cannot be read.'))
+    if (file === null) return fill(panel, h('p', { class: 'dim' }, 'Cannot read the recording.'))
     Object.assign(
       player,
       makePlayer(page, panel, {

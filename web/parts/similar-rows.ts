@@ -15,15 +15,15 @@ export function similarRows(page: Page, place: readonly string[], id: string): H
 async function fillSimilar(page: Page, place: readonly string[], id: string, panel: HTMLElement): Promise<void> {
   const { rows, complete } = await get<ViewSimilarRows>([...place, 'similar'], {}, page.signal)
   if (page.signal.aborted) return
-  const told = isExport ? 'of this export' : complete ? 'of this dataset' : 'of what is read so far'
+  const told = isExport ? 'of this export' : complete ? 'of this dataset' : 'of the rows read so far'
   fill(
     panel,
     h(
       'p',
       { class: 'lead' },
       rows.length === 0
-        ? `No other row ${told} shares half of its runs of five words with this one.`
-        : `${plural(rows.length, 'row')} ${told} ${rows.length === 1 ? 'shares half or more of its' : 'share half or more of their'} runs of five words with this one.`,
+        ? `No other row ${told} shares half of its sequences of five words with this one.`
+        : `${plural(rows.length, 'row')} ${told} ${rows.length === 1 ? 'shares half or more of its' : 'share half or more of their'} sequences of five words with this one.`,
     ),
     rows.length > 0 &&
       h(

@@ -36,6 +36,6 @@ function startedItem(run: StartedRun, onStop: () => void): HTMLElement {
     ),
     h('pre', { class: 'shell' }, h('code', null, line(run.command))),
     says !== '' && h('pre', { class: 'says', tabindex: '0', 'aria-label': `Output of ${line(title)}` }, clean(says)),
-    h('p', { class: 'dim' }, 'All of its output: ', h('code', null, line(run.log))),
+    h('p', { class: 'dim' }, 'Full output: ', h('code', null, line(run.log))),
   )
 }

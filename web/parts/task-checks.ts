@@ -9,9 +9,9 @@ export function checksPanel({ checks, findings, notes }: ViewTask): Child {
     return h(
       'p',
       { class: 'dim' },
-      'There is no report. ',
+      'No report. ',
       h('code', null, 'npx ot-agent tasks check TASKS --json > TASKS/check.json'),
-      ' writes one into the folder of the tasks, where it is found.',
+      ' writes one into the folder of the tasks, where the viewer finds it.',
     )
   const heads = ['Law', 'Outcome', 'Why'].map((text) => h('th', { scope: 'col' }, text))
   return [

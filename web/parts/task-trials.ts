@@ -14,7 +14,7 @@ export function trialsPanel(page: Page, place: readonly string[], { rates, compl
     return h(
       'p',
       { class: 'dim' },
-      complete ? 'The jobs that are shown have no trial of this task.' : 'Jobs are still being read.',
+      complete ? 'The loaded jobs have no trial of this task.' : 'Jobs are still being read.',
     )
   const body = h('tbody')
   const pager = makePager<ViewTaskTrial>({

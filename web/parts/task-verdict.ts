@@ -18,21 +18,21 @@ export function verdictBadge(verdict: ViewVerdict | null): HTMLElement {
 
 /** What each law of `tasks check` asks for. */
 export const laws: Readonly<Record<string, string>> = {
-  lint: 'The files of the task have no known mistakes.',
+  lint: 'The lints find no mistakes in the files of the task.',
   start: 'The environment starts.',
   oracle: 'The solution of the task scores 1.',
   repeat: 'Every run of the solution scores the same.',
   nop: 'Doing nothing scores less than 1.',
-  reference: 'The solution runs without complaints, and what the instruction names exists.',
-  stated: 'The instruction states the names, order and format that the tests ask for.',
+  reference: 'The solution runs without errors, and every path in the instruction exists.',
+  stated: 'The instruction states the names, order and format that the tests require.',
   shallow: 'No shallow solution scores 1: an empty file, a copied input, a constant.',
-  forger: 'Forging the reward does not pay.',
+  forger: 'Forging the reward does not work.',
 }
 
 const outcomes: Readonly<Record<string, readonly [kind: string, word: string]>> = {
   ok: ['solved', '✓ holds'],
-  fail: ['failed', '! does not hold'],
-  unknown: ['partial', '? not known'],
+  fail: ['failed', '! fails'],
+  unknown: ['partial', '? unknown'],
   skipped: ['', '– skipped'],
 }
 

@@ -120,7 +120,7 @@ async function loadFile(request: TurnsRequest, loading: Loading): Promise<void> 
     if (found instanceof Error)
       return void fill(
         foot,
-        h('span', { class: 'dim' }, trial.record === null ? 'The agent has not begun.' : line(found.message)),
+        h('span', { class: 'dim' }, trial.record === null ? 'The agent has not started.' : line(found.message)),
       )
     for (const step of found.steps) {
       firstAt ??= step.timestamp === null ? null : Date.parse(step.timestamp)
@@ -175,7 +175,9 @@ function addTurn(request: TurnsRequest, { shown, folder, ...loading }: Loading, 
 
 function noSteps({ files }: ViewTrial): string {
   const wrote = files.some(({ path }) => /(^|\/)agent\//.test(path))
-  return wrote ? 'The agent left no trajectory; the tab Files shows what it wrote.' : 'The agent left no trajectory.'
+  return wrote
+    ? 'The agent wrote no trajectory; the tab Files shows what it did write.'
+    : 'The agent wrote no trajectory.'
 }
 
 /** A subagent's trajectory in its place, loaded when it is unfolded. It has a file of its own, or lies in that of its agent. */

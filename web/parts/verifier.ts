@@ -79,10 +79,10 @@ function systemPart({ system }: ViewTrial): Child[] {
       h(
         'p',
         null,
-        `${whole(restored.total)} files were put back to the image's versions while the tests ran. `,
+        `${whole(restored.total)} files were restored to the image's versions while the tests ran. `,
         differ
           ? line(
-              `The tests gave ${JSON.stringify(onImage)} on the image's files and ${JSON.stringify(onAgent ?? null)} on the agent's: the lower counted.`,
+              `The tests gave ${JSON.stringify(onImage)} on the image's files and ${JSON.stringify(onAgent ?? null)} on the agent's: the lower one was used.`,
             )
           : 'That made no difference to the rewards.',
       ),

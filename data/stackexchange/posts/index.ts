@@ -18,12 +18,12 @@ import { type Post, type PostHead, readPosts } from './read-posts.ts'
 const options = z.strictObject({
   path: z.string().min(1).describe('`Posts.xml` of a Stack Exchange dump, plain or .gz, or the .7z that holds it.'),
   source: z.string().min(1).optional().describe("Name of the source (default: the file's name without its ending)."),
-  minScore: z.number().int().default(0).describe('Questions with a lower score are left out.'),
+  minScore: z.number().int().default(0).describe('Questions with a lower score are skipped.'),
   minAnswerScore: z.number().int().default(1).describe('The same for answers that were not accepted.'),
-  minChars: z.number().int().min(0).default(100).describe('Questions whose HTML is shorter or longer are left out.'),
+  minChars: z.number().int().min(0).default(100).describe('Questions whose HTML is shorter or longer are skipped.'),
   maxChars: z.number().int().min(1).default(30_000),
   tags: z.array(z.string().min(1)).default([]).describe('Only questions with one of these tags; none means all.'),
-  code: z.boolean().default(true).describe('Posts without code are left out.'),
+  code: z.boolean().default(true).describe('Posts without code are skipped.'),
   answersWithoutCode: z.boolean().default(false).describe('Answers without code count all the same.'),
   maxMb: z
     .number()

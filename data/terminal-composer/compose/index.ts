@@ -20,7 +20,7 @@ const options = z.strictObject({
     .array(z.enum(toolNames))
     .default([])
     .describe(
-      'Programs that sandboxes have or can install besides what is essential in Debian; domains that need others are left out.',
+      'Programs that sandboxes have or can install besides what is essential in Debian; domains that need others are skipped.',
     ),
   wrong: z
     .number()

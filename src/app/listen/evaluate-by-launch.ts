@@ -83,7 +83,7 @@ async function submit({ file, model, dir, out }: ModelToLaunch, notify: (line: s
   const { settings } = await readLaunch({ config: file })
   const type = settings.text('job_type')
   if (type !== undefined && type !== 'eval')
-    throw new UserError(`${file}: job_type: expected eval, got ${type}`, 'leave it out')
+    throw new UserError(`${file}: job_type: expected eval, got ${type}`, 'remove it')
   // A file of its own for the engine names some model; the server has to load this one.
   const engine = settings.text('datagen_config')
   const hasServer = engine !== undefined && (await loadVllmFile(engine)) !== null

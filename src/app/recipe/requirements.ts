@@ -133,7 +133,7 @@ async function gapOfModel(settings: ModelSettings, { offline, signal }: Look): P
 function serving(model: string, apiBase: string): string {
   const [first = apiBase] = apiBase.split(',')
   const port = URL.canParse(first) ? new URL(first).port : ''
-  return `vllm serve ${model}${port === '' ? '' : ` --port ${port}`}, or name another server with --set (apiBase)`
+  return `vllm serve ${model}${port === '' ? '' : ` --port ${port}`}, or set another server with --set (apiBase)`
 }
 
 async function gapOfSandbox({ name, options }: PlugInChoice, { offline, signal }: Look): Promise<Gap | null> {

@@ -40,7 +40,8 @@ export function registryAddress({ registry, registryEnv }: RegistryPlace, env: E
 
 /** Every user of the machine can read the arguments of a process. */
 function withoutPassword(address: string): string {
-  if (address.trim() === '') throw new UserError('--registry: expected a file or a URL, got an empty text', 'name one')
+  if (address.trim() === '')
+    throw new UserError('--registry: expected a file or a URL, got an empty string', 'pass one, or remove --registry')
   const url = URL.canParse(address) ? new URL(address) : null
   if (isUrl(address) && url === null) throw new UserError('--registry: expected a URL, got a malformed one', 'check it')
   refuseOtherUrl('--registry', address)

@@ -4,7 +4,7 @@ import { intervalOf, rankRuns, sizeOf } from './board-rows.ts'
 const run = (solved: number, tasks = 40) =>
   new Map(Array.from({ length: tasks }, (_, i) => [`task-${i}`, { mean: i < solved ? 1 : 0, trials: 3 }] as const))
 
-test('runs that differ at many tasks have ranks of their own, those that cannot be told apart share one', async () => {
+test('runs that differ at many tasks have ranks of their own, those that cannot be distinguished share one', async () => {
   expect(await rankRuns([run(38), run(20), run(19), run(2)])).toEqual([1, 2, 2, 4])
 })
 

@@ -208,7 +208,7 @@ test('power comes from given numbers, from a pilot, or from two', async () => {
   const found = JSON.parse(await run(power, 'pilot', 'again', '-k', '4', '--json'))
   expect(found.design).toMatchObject({ tasks: 6, attempts: 4 })
   expect(found.sources).toMatchObject({ attempts: 'given', tasks: 'pilot pilot', correlation: 'pilot pilot and again' })
-  expect(await run(power, 'pilot')).toMatch(/Detectable in 80 % of the time: a difference of \d+\.\d points\./)
+  expect(await run(power, 'pilot')).toMatch(/Detectable 80 % of the time: a difference of \d+\.\d points\./)
   await expect(run(power, '--rate', '130')).rejects.toThrow('expected a number from 0 to 100')
   await makeJob('new', [])
   await expect(run(power, 'new')).rejects.toThrow('expected a job with trials that have ended, found none')

@@ -117,7 +117,7 @@ function textOf(event: ListenEvent): string {
   if (event.kind === 'lost') return `${event.model}: taken by another listener`
   if (event.kind === 'done')
     return `${event.model}: ${event.accuracy === null ? 'not scored' : `${(event.accuracy * 100).toFixed(1)} %`}`
-  const next = event.retrySec === null ? 'not tried again' : `tried again in ${event.retrySec} s`
+  const next = event.retrySec === null ? 'not tried again' : `retrying in ${event.retrySec} s`
   return `${event.model}: ${event.reason}; ${next}`
 }
 

@@ -35,10 +35,10 @@ async function run(make: MakeCommand, ...argv: string[]): Promise<string> {
 
 test('packs a job and unpacks it again, by directory or by name', async () => {
   const before = await readTree(jobDir)
-  expect(await run(pack, jobDir)).toMatch(/packed one: 2 trials, 0\.00 MB\n$/)
+  expect(await run(pack, jobDir)).toMatch(/^packed \S*one: 2 trials, 0\.00 MB\n$/)
   expect((await readdir(jobDir)).sort()).toEqual(['config.json', 'job.json', 'lock.json', 'packed'])
   expect(await run(pack, 'one', '--jobs-dir', jobsDir)).toContain('2 trials')
-  expect(await run(unpack, 'one', '--jobs-dir', jobsDir)).toMatch(/unpacked one: 2 trials\n$/)
+  expect(await run(unpack, 'one', '--jobs-dir', jobsDir)).toMatch(/^unpacked \S*one: 2 trials\n$/)
   expect(await run(unpack, jobDir)).toMatch(/one already has trial directories\n$/)
   expect(await readTree(jobDir)).toEqual(before)
 })

@@ -78,7 +78,7 @@ describe('reading a trajectory', () => {
     [
       'two inner ones of a name',
       document({ subagent_trajectories: [document({ trajectory_id: 'a' }), document({ trajectory_id: 'a' })] }),
-      /taken/,
+      /already used/,
     ],
     [
       'a bad inner one',

@@ -153,7 +153,7 @@ export function whyUnfit({ rounds }: RecordedAttempt, hasSecrets: boolean, maske
   if (!hasSecrets) return null
   const texts = [...rounds.values()].flatMap(({ turns }) => turns.map(({ reply }) => JSON.stringify(reply)))
   return texts.some((text) => text.includes(masked))
-    ? 'a recorded reply held a secret, which is not written down'
+    ? 'a recorded reply held a secret, which is not recorded'
     : null
 }
 

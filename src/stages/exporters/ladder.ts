@@ -21,7 +21,7 @@ const options = z.strictObject({
     .min(0)
     .max(0.5)
     .default(0.05)
-    .describe('As in the dataset beside it, so that no rung holds a task that is validated on.'),
+    .describe('The same split as in the dataset next to it, so that no rung contains a validation task.'),
   fileRows: z.int().positive().default(10_000),
 })
 

@@ -25,7 +25,7 @@ const options = z.strictObject({
 /** Tasks to learn on by trying: the tasks themselves, and one set of prompts for each trainer that names them. */
 export default definePlugin<Sink, typeof options>({
   name: 'exporters/rl',
-  summary: 'Write tasks as prompt sets for SkyRL, verl and TRL, with the tasks beside them',
+  summary: 'Write tasks as prompt sets for SkyRL, verl and TRL, with the tasks next to them',
   options,
   make: ({ trainers: wanted, validation, envClass, fileRows }) => ({
     kind: 'exporter',

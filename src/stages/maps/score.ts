@@ -36,7 +36,7 @@ const options = z
   .refine(({ min, max }) => min < max, { path: ['max'], message: 'expected more than min' })
   .refine(({ rubric, min, max }) => rubric === undefined || (min === 1 && max === 100), {
     path: ['rubric'],
-    message: 'expected scores from 1 to 100 beside it',
+    message: 'expected scores from 1 to 100 with it',
   })
 
 /** Asks for a number about every row; of several replies the middle one counts. */

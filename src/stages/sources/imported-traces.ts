@@ -26,7 +26,7 @@ const options = z.strictObject({
   agent: z.string().min(1).optional().describe('The agent that made them, where the files do not say.'),
   model: z.string().min(1).optional().describe('The model that made them, where the files do not say.'),
   subagents: z.enum(['drop', 'separate']).default('drop').describe('What to do with conversations of subagents.'),
-  maxMb: z.number().positive().default(256).describe('A larger file of one session is left out.'),
+  maxMb: z.number().positive().default(256).describe('A larger file of one session is skipped.'),
 })
 
 type Options = z.output<typeof options>
