@@ -152,7 +152,9 @@ describe('bad input is two lines', () => {
     await expect(createJobDir(join(jobsDir, 'file', 'one'), newJob(), {})).rejects.toThrow(
       userError(/part of the path is a file/),
     )
-    await expect(createJobDir('/sys/jobs/one', newJob(), {})).rejects.toThrow(userError(/^\/sys\/jobs\/one: cannot create /))
+    await expect(createJobDir('/sys/jobs/one', newJob(), {})).rejects.toThrow(
+      userError(/^\/sys\/jobs\/one: cannot create /),
+    )
     await createJobDir(join(jobsDir, 'one'), newJob(), {})
     await expect(createJobDir(join(jobsDir, 'one'), newJob(), {})).rejects.toThrow(
       userError(/expected a new directory, but it already exists$/),

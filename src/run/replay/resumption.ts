@@ -152,9 +152,7 @@ export class Resumption {
 export function whyUnfit({ rounds }: RecordedAttempt, hasSecrets: boolean, masked: string): string | null {
   if (!hasSecrets) return null
   const texts = [...rounds.values()].flatMap(({ turns }) => turns.map(({ reply }) => JSON.stringify(reply)))
-  return texts.some((text) => text.includes(masked))
-    ? 'a recorded reply held a secret, which is not recorded'
-    : null
+  return texts.some((text) => text.includes(masked)) ? 'a recorded reply held a secret, which is not recorded' : null
 }
 
 function maskMessage(message: ChatMessage, mask: (text: string) => string): ChatMessage {
