@@ -4,12 +4,12 @@ import type { ModelService, ServiceAnswer } from '../formats/dialect-server/mode
 import type { FaultKind, ServedCall } from '../formats/dialect-server/server-dialect.ts'
 import type { ServedModel } from '../formats/model-dialect.ts'
 
-/** The service an engine has by itself; null when it only reaches one. */
+/** The service an engine runs itself, or null if the engine only forwards to a server. */
 export function ownService(engine: Engine): ModelService | null {
   return 'service' in engine && isService(engine.service) ? engine.service : null
 }
 
-/** A service that passes calls on to whatever an engine reaches. */
+/** A service that forwards calls to the server behind an engine. */
 export function passOn(engine: Engine, model: string): ModelService {
   return new EngineService(engine, model)
 }
@@ -18,7 +18,7 @@ function isService(value: unknown): value is ModelService {
   return typeof value === 'object' && value !== null && 'answer' in value && 'models' in value && 'load' in value
 }
 
-/** Passes calls on to a model that is served elsewhere, under the one name it was asked to serve. */
+/** Forwards calls to a model served elsewhere, under the single name this server was started with. */
 class EngineService implements ModelService {
   private readonly client: ModelClient
   private running = 0
@@ -73,7 +73,7 @@ function fault(kind: FaultKind, message: string): ServiceAnswer {
   return { kind: 'fault', fault: { kind, message } }
 }
 
-/** A key that the server behind refuses is not the caller's fault. */
+/** If the upstream server refuses our key, that is not the caller's fault. */
 const faultKinds: Readonly<Record<string, FaultKind>> = {
   AuthenticationError: 'server',
   PermissionDeniedError: 'server',

@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { messageOf, UserError } from '../core/errors.ts'
 import { codeOf } from '../lib/files.ts'
 
-/** A server that answers at `origin` until it is closed. */
+/** A server listening at `origin` until it is closed. */
 export interface Listening {
   readonly origin: string
   close(): Promise<void>
 }
 
-/** Starts to listen; port 0 takes any that is free. */
+/** Starts listening; port 0 picks a free port. */
 export async function listen(
   server: Server,
   { host, port }: { readonly host: string; readonly port: number },
@@ -36,7 +36,7 @@ export async function listen(
   }
 }
 
-/** Whether a caller brought the right key, in a time that says nothing about it. */
+/** Compares a caller's key with ours in constant time. */
 export function isSameKey(given: unknown, key: string): boolean {
   return typeof given === 'string' && timingSafeEqual(digest(given), digest(key))
 }

@@ -11,11 +11,11 @@ export interface Asked {
   readonly response: ServerResponse
   /** When the server started. */
   readonly startedSec: number
-  /** Aborted when the caller is gone. */
+  /** Aborted when the caller disconnects. */
   readonly signal: AbortSignal
 }
 
-/** Answers a request by itself. What it throws becomes a page that says so. */
+/** Handles one request and sends its own answer. If it throws, the caller gets an error page. */
 export type Route = (asked: Asked) => Promise<void>
 
 export const notFound: WireAnswer = plain(404, 'application/json', '{"detail":"Not Found"}')

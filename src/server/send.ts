@@ -5,7 +5,7 @@ import type { WireAnswer } from '../formats/dialect-server/wire-answer.ts'
 import { sleep } from '../lib/deadline.ts'
 import { readJson } from '../lib/parse-json.ts'
 
-/** Sends an answer piece by piece, as it wants to be sent; an aborted signal means that the caller has hung up. */
+/** Sends an answer piece by piece with its delays; an aborted signal means that the caller has hung up. */
 export async function send(response: ServerResponse, answer: WireAnswer, signal: AbortSignal): Promise<void> {
   if (!response.headersSent) response.writeHead(answer.status, answer.headers)
   for (const { data, waitMs } of answer.pieces) await write(response, data, waitMs, signal)
@@ -13,7 +13,7 @@ export async function send(response: ServerResponse, answer: WireAnswer, signal:
   while (answer.ending === 'endless' && last) await write(response, last.data, Math.max(1, last.waitMs), signal)
   if (answer.ending === 'whole') response.end()
   else {
-    // What was written must be out before the line breaks.
+    // Flush what was written before breaking the connection.
     await new Promise<void>((resolve) => response.write('', () => resolve()))
     response.destroy()
   }
@@ -30,10 +30,10 @@ async function write(
   if (!response.write(data)) await once(response, 'drain', { signal })
 }
 
-/** How often a caller that waits for a stream gets a keep-alive. */
+/** How often a caller waiting for a stream gets a keep-alive. */
 const silenceMs = 15_000
 
-/** Keeps the caller of a stream waiting for as long as a slow model takes; returns a function that stops it. */
+/** Keeps a stream's caller from timing out while a slow model works; returns a function that stops the keep-alives. */
 export function keepAlive(response: ServerResponse, dialect: ServerDialect): () => void {
   const timer = setInterval(() => {
     if (response.destroyed) return
@@ -43,7 +43,10 @@ export function keepAlive(response: ServerResponse, dialect: ServerDialect): () 
   return () => clearInterval(timer)
 }
 
-/** An answer that comes after signs of life: what should have had another status is told inside the stream. */
+/**
+ * Adapts an answer for a stream that has already sent keep-alives: an error can no longer set the status, so it is sent
+ * as a stream event.
+ */
 export function lateAnswer(answer: WireAnswer, dialect: ServerDialect): WireAnswer {
   if (answer.status < 300) return answer
   const page = answer.pieces.map(({ data }) => data.toString()).join('')

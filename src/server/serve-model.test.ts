@@ -20,7 +20,7 @@ function standIn(options: object = {}): ModelService {
   return scripted.make(scripted.options.parse(options), { env: {}, stateDir: '/nonexistent' }).service
 }
 
-/** A service whose answers a test makes. */
+/** A service that answers with the given function. */
 function serviceThat(answer: ModelService['answer']): ModelService {
   return {
     prepare: async () => {},
@@ -33,7 +33,7 @@ function serviceThat(answer: ModelService['answer']): ModelService {
 const post = (url: string, body: unknown, headers: Record<string, string> = {}) =>
   fetch(url, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) })
 
-/** The status of an answer to a request whose body never comes. */
+/** The status of the answer to a request whose body never arrives. */
 function statusOf(url: string, headers: Record<string, string>, method = 'GET'): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const asking = request(url, { method, headers, agent: false }, (answer) => {

@@ -16,25 +16,25 @@ import { send } from './send.ts'
 
 export interface ServeSettings {
   readonly host: string
-  /** 0: any that is free. */
+  /** 0 picks a free port. */
   readonly port: number
-  /** When set, calls must bring it. */
+  /** If set, callers must send this key. */
   readonly apiKey: string | null
-  /** Names of this machine that callers without a key may use for it, beside its addresses. */
+  /** Host names that callers without a key may use for this machine, in addition to its addresses. */
   readonly names?: readonly string[]
-  /** Hears of each request, once it is answered: one line. */
+  /** Called once per answered request, with a one-line description. */
   readonly log?: (line: string, status: number) => void
 }
 
-/** A service that can be reached over HTTP. */
+/** A model service that listens on HTTP. */
 export interface ServedModelService {
-  /** Without a path: `http://127.0.0.1:8000`. */
+  /** Has no path: `http://127.0.0.1:8000`. */
   readonly origin: string
-  /** Ends every connection. */
+  /** Closes every connection. */
   close(): Promise<void>
 }
 
-/** Serves a model in every API we know, with its list, its health and its metrics. */
+/** Serves a model in every API we support, along with its model list, health and metrics pages. */
 export async function serveModel(service: ModelService, settings: ServeSettings): Promise<ServedModelService> {
   const startedSec = Math.floor(Date.now() / 1000)
   const log = settings.log && sparingly(settings.log)
@@ -42,10 +42,10 @@ export async function serveModel(service: ModelService, settings: ServeSettings)
   const server = createServer(
     (message, response) => void handle(service, { settings: watched, startedSec }, message, response),
   )
-  // Callers keep connections open between calls for longer than Node does by default.
+  // Callers keep connections open between calls for longer than Node's default allows.
   server.keepAliveTimeout = 120_000
   server.headersTimeout = 30_000
-  // Until a request is sent, not until it is answered.
+  // This limits how long sending a request may take, not how long its answer may take.
   server.requestTimeout = 300_000
   server.maxConnections = 4096
   return listen(server, settings)
@@ -99,7 +99,7 @@ const pages: readonly (readonly [pattern: RegExp, route: Route])[] = [
   [/^\/v1beta\/models(\/.+)?$/, geminiModels],
 ]
 
-/** Every API has its own place for a key; monitoring the server needs none, as with vLLM. */
+/** Checks the key, which each API puts in a different place; monitoring needs no key, as with vLLM. */
 function isAllowed({ headers, url = '' }: IncomingMessage, apiKey: string | null): boolean {
   if (apiKey === null || /^\/(health|metrics)$/.test(url)) return true
   const [, bearer] = /^Bearer (.+)$/i.exec(headers.authorization ?? '') ?? []
@@ -108,17 +108,17 @@ function isAllowed({ headers, url = '' }: IncomingMessage, apiKey: string | null
   return isSameKey(given, apiKey)
 }
 
-/** What a request is refused for before it is read. */
+/** Why a request is refused before its body is read, or null. */
 function refusalOf(message: IncomingMessage, settings: ServeSettings): WireAnswer | null {
   if (!isOurPage(message, settings)) return foreign
   return isAllowed(message, settings.apiKey) ? null : noKey
 }
 
-/** A page of the web must not talk to a server on its reader's machine, under whatever name it calls that machine. */
+/** Stops web pages from talking to a server on the reader's machine, whatever host name they reach it by. */
 function isOurPage({ headers: { host, origin } }: IncomingMessage, { apiKey, host: own, names = [] }: ServeSettings) {
   const asked = host === undefined ? null : nameIn(`http://${host}`)
   const known = (name: string | null) => name !== null && (isLoopback(name) || name === own || names.includes(name))
-  // Who has the key may call it as he likes; an address cannot be made to point elsewhere, as a name can.
+  // With a key, any host name is fine. An IP address is too: unlike a name, it cannot be pointed elsewhere.
   const hostFits = host === undefined || apiKey !== null || known(asked) || (asked !== null && isAddress(asked))
   return hostFits && (origin === undefined || known(nameIn(origin)) || nameIn(origin) === asked)
 }
@@ -146,7 +146,7 @@ const noAddress = renderFaultAnswer(words, { kind: 'invalid-request', message: '
 
 const mostRefusals = 100
 
-/** Tells of every request that was answered and of the first that were refused; the rest of those is counted. */
+/** Logs every answered request but only the first refused ones, then just a running count of refusals. */
 function sparingly(log: NonNullable<ServeSettings['log']>): (line: string, status: number) => void {
   let refused = 0
   return (line, status) => {
@@ -155,13 +155,13 @@ function sparingly(log: NonNullable<ServeSettings['log']>): (line: string, statu
   }
 }
 
-/** What the service throws is a failure of the server, whatever the cause. */
+/** Anything the service throws is reported as a server error, whatever the cause. */
 function failed(error: unknown): WireAnswer {
   const message = messageOf(error).slice(0, 300)
   return plain(500, 'application/json', JSON.stringify(openaiFault({ kind: 'server', message })))
 }
 
-/** Without the query, which may hold a key; short, and of visible signs. */
+/** The path for the log: without the query, which may hold a key, shortened, and in printable ASCII only. */
 function pathOf({ url = '/' }: IncomingMessage): string {
   return (url.split('?')[0] ?? url).slice(0, 200).replaceAll(/[^\x21-\x7e]/g, '?')
 }

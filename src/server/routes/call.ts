@@ -5,10 +5,10 @@ import { closeAfter, HttpPool, HttpShare, readBodyWithin } from '../../lib/http-
 import { notFound, type Route } from '../route.ts'
 import { keepAlive, lateAnswer, send } from '../send.ts'
 
-/** A conversation longer than this is none. */
+/** No real conversation is longer than this. */
 const maxBodyBytes = 64 * 1024 * 1024
 const limits = { bodyBytes: maxBodyBytes, idleMs: 30_000, totalMs: 300_000 }
-/** What callers use at a time, all of them together. */
+/** Limits on what all callers together may use at once. */
 const most = { connections: 4096, requests: 4096, bytes: 1024 * 1024 * 1024 }
 const share = new HttpShare(most, { connections: 0, requests: 0, bytes: 0 }, new HttpPool(most))
 
@@ -18,7 +18,7 @@ const unread = {
   timeout: { kind: 'timeout', status: 408, message: 'the request was not sent in time' },
 } as const
 
-/** POST to any API of a model: read, answered, written in the same API. */
+/** POST to any model API: reads the request and answers it in the same API's format. */
 export const call: Route = async ({ service, path, query, message, response, signal }) => {
   const route = findRoute(path, query)
   if (!route) return send(response, notFound, signal)
@@ -30,7 +30,7 @@ export const call: Route = async ({ service, path, query, message, response, sig
       ? void response.destroy()
       : send(response, renderFaultAnswer(dialect, unread[body.kind]), signal)
   }
-  // Released on every way out, also when the caller hangs up.
+  // Runs on every exit path, including when the caller hangs up.
   if (response.closed) return share.release('bytes', body.bytes)
   response.once('close', () => share.release('bytes', body.bytes))
   const parsed = readCall(route, body.text)
@@ -38,7 +38,7 @@ export const call: Route = async ({ service, path, query, message, response, sig
   const stop = parsed.call.stream ? keepAlive(response, dialect) : () => {}
   const answer = await answerCall(service, route, parsed.call, signal).finally(stop)
   if (answer === 'hang-up') response.destroy()
-  // A caller that gets no answer must hang up itself.
+  // When there is no answer to send, the connection stays open until the caller hangs up.
   if (typeof answer === 'object')
     await send(response, response.headersSent ? lateAnswer(answer, dialect) : answer, signal)
 }

@@ -2,7 +2,7 @@ import { plain } from '../../formats/dialect-server/wire-answer.ts'
 import type { Route } from '../route.ts'
 import { send } from '../send.ts'
 
-/** GET /metrics: how busy the server is, under vLLM's names, old and new. */
+/** GET /metrics: how busy the server is, under vLLM's old and new metric names. */
 export const metrics: Route = async ({ service, response, signal }) => {
   const [model] = await service.models()
   const { running, waiting, cacheUse } = service.load()

@@ -8,7 +8,7 @@ import { renderDocument } from '../../formats/dialect-server/wire-answer.ts'
 import { notFound, type Route } from '../route.ts'
 import { send } from '../send.ts'
 
-/** GET /v1/models, and one of them by its name. */
+/** GET /v1/models, and GET /v1/models/NAME for one of them. */
 export const models: Route = async ({ service, path, response, startedSec, signal }) => {
   const listed = await service.models()
   const id = nameIn(path)
@@ -17,7 +17,7 @@ export const models: Route = async ({ service, path, response, startedSec, signa
   await send(response, document ? renderDocument(document) : notFound, signal)
 }
 
-/** GET /v1beta/models: the same in Google's words. */
+/** GET /v1beta/models: the same list in Google's format. */
 export const geminiModels: Route = async ({ service, path, response, signal }) => {
   const listed = await service.models()
   const id = nameIn(path)

@@ -17,7 +17,7 @@ const types: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 }
 
-/** The file at a path of the server, or null. Names are plain, so that none leads out of the directory. */
+/** The file at a URL path, or null. Only plain names are accepted, so no path can leave the directory. */
 export async function assetFor(dir: string, path: string): Promise<Asset | null> {
   const file = path === '/' ? 'index.html' : path.slice(1)
   const [, extension = ''] = /^(?:chunks\/)?[\w-]+\.(html|js|css|svg)$/.exec(file) ?? []

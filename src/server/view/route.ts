@@ -7,31 +7,31 @@ import type { ExchangeReader } from '../../app/view/view-exchanges.ts'
 import type { Trajectories } from '../../app/view/view-steps.ts'
 import type { ListRequest } from '../../core/view-lists.ts'
 
-/** Starts runs for readers who have the key. */
+/** Starts and lists runs for readers who have the key. */
 export interface ViewWriter {
   readonly key: string
   readonly runs: StartedRuns
 }
 
-/** A request that a route of the viewer answers. */
+/** A request for a route of the viewer. */
 export interface ViewAsked {
   readonly library: Library
   readonly trajectories: Trajectories
   readonly exchanges: ExchangeReader
   /** Null without a registry. */
   readonly board: Board | null
-  /** Null where the server only reads. */
+  /** Null if the server is read-only. */
   readonly writer: ViewWriter | null
-  /** What the route's pattern found in the path, decoded. */
+  /** The groups that the route's pattern captured from the path, decoded. */
   readonly names: readonly string[]
   readonly query: URLSearchParams
   readonly message: IncomingMessage
   readonly response: ServerResponse
-  /** Aborted when the reader is gone, or the server closes. */
+  /** Aborted when the reader disconnects or the server closes. */
   readonly signal: AbortSignal
 }
 
-/** Gives what is sent as JSON, or answers by itself and gives nothing. */
+/** Returns an object to send as JSON, or sends its own answer and returns nothing. */
 export type ViewRoute = (asked: ViewAsked) => Promise<object | undefined>
 
 /** The job that the path names. */
@@ -43,19 +43,19 @@ export function askedJob({ library, names }: ViewAsked): Promise<LibraryJob> {
 export async function askedTrialDir(asked: ViewAsked): Promise<string> {
   const job = await askedJob(asked)
   const trial = asked.names[1] ?? ''
-  // A trial that the index has not met yet is looked for once all are read.
+  // A trial that is not in the index yet may be found once every trial has been read.
   if (!job.index.rows.has(trial) && !job.index.complete) await job.index.refresh(600_000)
   return asked.library.trials.dirOf(job, trial)
 }
 
-/** A whole number of the query, within bounds; what is no number is the usual one. */
+/** An integer from the query, capped at `most`; anything else gives `usual`. */
 export function wholeOf(query: URLSearchParams, name: string, usual: number, most: number): number {
   const text = query.get(name)
   const value = text !== null && /^\d{1,15}$/.test(text) ? Number(text) : usual
   return Math.min(value, most)
 }
 
-/** Which part of a list the query asks for. */
+/** Which part of a list the query requests. */
 export function listRequest(query: URLSearchParams): ListRequest {
   const sort = query.get('sort') ?? ''
   return {
@@ -68,7 +68,7 @@ export function listRequest(query: URLSearchParams): ListRequest {
   }
 }
 
-/** A text of the query that must be there. */
+/** A required text parameter of the query. */
 export function textOf(query: URLSearchParams, name: string): string {
   const text = query.get(name)
   if (text === null || text === '') throw new NotHere(`expected the parameter ${name}`)

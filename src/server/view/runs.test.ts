@@ -12,7 +12,7 @@ import { type NewRun, newRunSchema, type StartedRun } from '../../core/new-run.t
 import { programName } from '../../lib/program-name.ts'
 import { serveView, type ViewServer } from './serve-view.ts'
 
-/** Prints its words, and ends when it is told to. */
+/** Prints its arguments, and exits when signalled. */
 const program = `
 process.on('SIGINT', () => { console.log('stopping'); process.exit(130) })
 console.log(JSON.stringify(process.argv.slice(2)))
@@ -50,7 +50,7 @@ afterAll(async () => {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   await server.close()
@@ -249,7 +249,7 @@ describe('a started run', () => {
     pids.push(run!.pid)
     await untilSays(id, '"two"')
     await again.close()
-    // A group of its own: a Ctrl-C for the viewer does not reach it.
+    // The run has its own process group, so Ctrl-C in the viewer's terminal does not reach it.
     const [, , , , group] = (await readFile(`/proc/${run!.pid}/stat`, 'utf8')).split(' ')
     expect(Number(group)).toBe(run!.pid)
     runs.stop(id)

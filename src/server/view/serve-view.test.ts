@@ -44,7 +44,7 @@ interface Got {
   readonly json: any
 }
 
-/** Sends exactly this path: `fetch` would tidy it up. */
+/** Sends exactly this path; `fetch` would normalize it. */
 function ask(path: string, headers: Record<string, string> = {}, method = 'GET', of = server): Promise<Got> {
   const { hostname, port } = new URL(of.origin)
   return new Promise((resolve, reject) => {

@@ -40,20 +40,20 @@ import { Refused } from './write-access.ts'
 
 export interface ViewServerSettings {
   readonly host: string
-  /** 0: any that is free. */
+  /** 0 picks a free port. */
   readonly port: number
-  /** Readers must have it. Null: none is asked for, which is for loopback only. */
+  /** The token readers must have. Null: none is required, which is allowed on loopback only. */
   readonly token: string | null
-  /** Where the built page lies. */
+  /** The directory of the built page. */
   readonly assetsDir: string
-  /** The leaderboard, where there is one. */
+  /** The leaderboard, if there is one. */
   readonly board?: Board | null
-  /** Starts runs. Without it the server only reads. */
+  /** Starts runs. Without it the server is read-only. */
   readonly writer?: ViewWriter | null
 }
 
 export interface ViewServer {
-  /** Without a path: `http://127.0.0.1:8090`. */
+  /** Has no path: `http://127.0.0.1:8090`. */
   readonly origin: string
   close(): Promise<void>
 }
@@ -93,14 +93,14 @@ const routes: readonly (readonly [pattern: RegExp, route: ViewRoute])[] = [
   [new RegExp(`^/api/runs/from/${name}$`), runFromJob],
 ]
 
-/** What can be asked for with POST, of a server that was started with a writer. */
+/** The POST routes of a server that was started with a writer. */
 const writes: typeof routes = [
   [/^\/api\/runs$/, startRun],
   [/^\/api\/runs\/preview$/, previewRun],
   [new RegExp(`^/api/runs/${name}/stop$`), stopRun],
 ]
 
-/** No script but ours runs, nothing is loaded from elsewhere, and no other page may frame this one. */
+/** Only our own scripts run, nothing loads from elsewhere, and no other page may frame this one. */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -113,7 +113,7 @@ const headers = {
   'cache-control': 'no-store',
 }
 
-/** Serves the pages of a library, to be read; with a writer they can also start runs. */
+/** Serves a library's pages for reading; with a writer, readers can also start runs. */
 export async function serveView(library: Library, settings: ViewServerSettings): Promise<ViewServer> {
   const { board = null, writer = null } = settings
   const readers = { trajectories: new Trajectories(), exchanges: new ExchangeReader(), board, writer }
@@ -167,7 +167,7 @@ async function handle(asked: Handled, settings: ViewServerSettings): Promise<voi
 }
 
 async function answer(asked: Handled, url: URL, table: typeof routes): Promise<void> {
-  // A page elsewhere in the browser has no business here, although it could not read the answer.
+  // Refuse pages of other sites in the same browser, even though they could not read the answer.
   if (asked.message.headers['sec-fetch-site'] === 'cross-site')
     return sendJson(asked.response, 403, { error: 'not served to other sites' })
   for (const [pattern, route] of table) {
@@ -212,7 +212,9 @@ function sendAsset(response: ServerResponse, { bytes, type, etag }: Asset, messa
   response.end(fresh || message.method === 'HEAD' ? undefined : bytes)
 }
 
-/** Without a token only names of this machine are served: a page of the web cannot point its own name here. */
+/**
+ * Without a token, accepts only host names of this machine and IP addresses: a web page cannot point those elsewhere.
+ */
 function isOurHost({ headers: { host } }: IncomingMessage, { token, host: own }: ViewServerSettings): boolean {
   if (token !== null || host === undefined) return true
   const asked = URL.parse(`http://${host}`)?.hostname.replace(/^\[|\]$/g, '') ?? ''
@@ -228,7 +230,10 @@ function hasToken({ headers: { cookie: cookies = '', authorization = '' } }: Inc
   return isSameKey(inCookie?.slice(cookie.length + 1), token) || isSameKey(bearer, token)
 }
 
-/** The token leaves the address, where it could be read over a shoulder or be copied along. */
+/**
+ * Moves the token from the URL to a cookie: in the address bar others could read it, or it could be copied along with a
+ * link.
+ */
 function rememberToken(response: ServerResponse, message: IncomingMessage, token: string): void {
   const path = (message.url ?? '/').split('?')[0]?.replace(/^\/+/, '/') ?? '/'
   response.writeHead(303, { location: path, 'set-cookie': `${cookie}=${token}; HttpOnly; SameSite=Strict; Path=/` })

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { readJson } from '../../lib/parse-json.ts'
 import { isSameKey } from '../listen.ts'
 
-/** A request that is refused before anything is done. */
+/** A request refused before it has any effect. */
 export class Refused extends Error {
   constructor(
     readonly status: number,
@@ -12,12 +12,14 @@ export class Refused extends Error {
   }
 }
 
-/** The header with the key. It is no cookie: a browser sends it along for no other page. */
+/**
+ * The header that carries the key. A cookie would also be sent along with requests from other pages; a header is not.
+ */
 const keyHeader = 'x-ot-agent-key'
 
 const mostBytes = 65_536
 
-/** Only the page that was opened with the key may ask what runs there are. */
+/** Only the page that was opened with the key may list the runs. */
 export function refuseWithoutKey({ headers }: IncomingMessage, key: string | null): void {
   if (key === null)
     throw new Refused(403, 'this server is read-only; ot-agent view --allow-runs starts one that can start runs')
@@ -25,7 +27,7 @@ export function refuseWithoutKey({ headers }: IncomingMessage, key: string | nul
     throw new Refused(403, 'expected the key of this server: open the address that ot-agent view --allow-runs printed')
 }
 
-/** A request to do something comes from our own page, with the key, and as JSON; its body is small. */
+/** Reads the JSON body of a write request, which must come from our own page with the key; its size is limited. */
 export async function readWrite(message: IncomingMessage, key: string | null): Promise<unknown> {
   refuseWithoutKey(message, key)
   const { origin, host, 'content-type': type = '', 'sec-fetch-site': site = 'same-origin' } = message.headers

@@ -16,7 +16,7 @@ export const csv: ViewRoute = async (asked) => {
   return undefined
 }
 
-/** The leaderboard that the viewer has. */
+/** The viewer's leaderboard; an error if there is none. */
 export function boardOf({ board: own }: ViewAsked) {
   if (own === null) throw new NotHere('this viewer has no registry: start it with --registry')
   return own

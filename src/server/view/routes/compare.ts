@@ -4,7 +4,7 @@ import type { ViewRoute } from '../route.ts'
 
 const mostJobs = 12
 
-/** `/api/compare?job=A&job=B`: jobs side by side. */
+/** `/api/compare?job=A&job=B`: a side-by-side comparison of jobs. */
 export const compare: ViewRoute = async ({ library, query }) => {
   const ids = [...new Set(query.getAll('job'))]
   if (ids.length > mostJobs)

@@ -1,4 +1,4 @@
 import type { ViewRoute } from '../route.ts'
 
-/** `/api/data`: datasets and runs of recipes. */
+/** `/api/data`: datasets and recipe runs. */
 export const datasetList: ViewRoute = async ({ library }) => library.data.list()

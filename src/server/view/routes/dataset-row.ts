@@ -7,7 +7,7 @@ async function asked({ library, names }: ViewAsked) {
   return { opened, number: await numberOf(opened, names[1] ?? '') }
 }
 
-/** `/api/data/SET/rows/ROW`: a row, by its number or by `=` and its id. */
+/** `/api/data/SET/rows/ROW`: one row, by its number or by `=` followed by its id. */
 export const datasetRow: ViewRoute = async (request) => {
   const { opened, number } = await asked(request)
   const linkOf = (job: string, trial: string) => trialLink(request.library, job, trial)
@@ -15,7 +15,7 @@ export const datasetRow: ViewRoute = async (request) => {
   return viewDataRow(opened, number, { offset, linkOf })
 }
 
-/** `/api/data/SET/rows/ROW/text?message=&part=&from=`: more of one text. */
+/** `/api/data/SET/rows/ROW/text?message=&part=&from=`: the rest of a long text. */
 export const datasetRowText: ViewRoute = async (request) => {
   const { opened, number } = await asked(request)
   const most = Number.MAX_SAFE_INTEGER
@@ -23,7 +23,7 @@ export const datasetRowText: ViewRoute = async (request) => {
   return viewRowText(opened, number, { message, from, part: textOf(request.query, 'part') })
 }
 
-/** `/api/data/SET/rows/ROW/similar`: rows that say nearly the same. */
+/** `/api/data/SET/rows/ROW/similar`: near-duplicates of a row. */
 export const datasetSimilar: ViewRoute = async (request) => {
   const { opened, number } = await asked(request)
   const { index } = opened

@@ -1,7 +1,7 @@
 import { viewDataRows } from '../../../app/view/dataset-lists.ts'
 import { listRequest, type ViewRoute, wholeOf } from '../route.ts'
 
-/** `/api/data/SET/rows?q=&result=&source=&turns=&tokens=`: rows that match, and how they are spread. */
+/** `/api/data/SET/rows?q=&result=&source=&turns=&tokens=`: matching rows and their distributions. */
 export const datasetRows: ViewRoute = async ({ library, names, query }) => {
   const { dataset, index } = await library.data.dataset(names[0] ?? '')
   await index.wait(300)

@@ -8,7 +8,7 @@ const silentLooks = 15
 const mostListeners = 64
 let listeners = 0
 
-/** `/api/events`: server-sent events with the jobs that changed, for as long as the reader listens. */
+/** `/api/events`: server-sent events naming the jobs that changed, until the reader disconnects. */
 export const events: ViewRoute = async (asked) => {
   const { response, message } = asked
   if (listeners >= mostListeners) {
@@ -32,7 +32,7 @@ async function tell({ library, response, signal }: ViewAsked): Promise<void> {
     const { rows } = await library.jobs()
     const changed = rows.filter((row) => before.get(row.id) !== JSON.stringify(row))
     for (const row of changed) before.set(row.id, JSON.stringify(row))
-    // What the page has just loaded is not news.
+    // The page has just loaded everything, so the first event lists no jobs.
     const event: ViewEvent = { jobs: isFirst ? [] : changed }
     const text =
       isFirst || changed.length > 0 ? `data: ${JSON.stringify(event)}\n\n` : silent >= silentLooks ? ':\n\n' : ''

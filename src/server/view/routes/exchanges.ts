@@ -1,6 +1,6 @@
 import { askedTrialDir, type ViewRoute, wholeOf } from '../route.ts'
 
-/** `/api/jobs/JOB/trials/TRIAL/exchanges?folder=&call=`: the calls of the model, or one of them word for word. */
+/** `/api/jobs/JOB/trials/TRIAL/exchanges?folder=&call=`: the model calls of a trial, or one of them verbatim. */
 export const exchanges: ViewRoute = async (asked) => {
   const dir = await askedTrialDir(asked)
   const folder = asked.query.get('folder') ?? 'agent'

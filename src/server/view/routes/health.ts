@@ -1,4 +1,4 @@
 import type { ViewRoute } from '../route.ts'
 
-/** `/api/health`: says that this is a viewer. */
+/** `/api/health`: identifies this server as a viewer. */
 export const health: ViewRoute = async () => ({ server: 'ot-agent view' })

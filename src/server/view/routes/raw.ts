@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises'
 import { openInside } from '../../../app/view/trial-dir-files.ts'
 import { askedTrialDir, textOf, type ViewRoute } from '../route.ts'
 
-/** `/api/jobs/JOB/trials/TRIAL/raw?path=`: a file as it is, to be saved and never to be shown by a browser. */
+/** `/api/jobs/JOB/trials/TRIAL/raw?path=`: a file for download; a browser must never render it. */
 export const raw: ViewRoute = async (asked) => {
   const { response, message, query, signal } = asked
   const path = textOf(query, 'path')
@@ -17,7 +17,7 @@ export const raw: ViewRoute = async (asked) => {
       'content-security-policy': "default-src 'none'; sandbox",
     })
     if (message.method === 'HEAD' || size === 0) response.end()
-    // The file may grow meanwhile; what was promised is sent.
+    // The file may grow while it is sent; send exactly the announced length.
     else await pipeline(file.createReadStream({ end: size - 1, autoClose: false }), response, { signal })
   } finally {
     await file.close()

@@ -6,25 +6,25 @@ import { type NewRun, newRunSchema, type RunPreview } from '../../../core/new-ru
 import type { ViewAsked, ViewRoute } from '../route.ts'
 import { Refused, readWrite, refuseWithoutKey } from '../write-access.ts'
 
-/** `/api/runs`: the runs that this server started. */
+/** `/api/runs`: the runs this server started. */
 export const startedRuns: ViewRoute = async (asked) => {
   const runs = readable(asked)
   return { runs: await runs.list(await asked.library.idsByDir()) }
 }
 
-/** `/api/runs/form`: what the page for a new run begins with. */
+/** `/api/runs/form`: the initial values of the new-run page. */
 export const newRunForm: ViewRoute = async (asked) => {
   readable(asked)
   return runForm(asked.library)
 }
 
-/** `/api/runs/from/JOB`: an earlier job as a request. */
+/** `/api/runs/from/JOB`: an earlier job as a request for a new run. */
 export const runFromJob: ViewRoute = async (asked) => {
   readable(asked)
   return previousRun(await asked.library.jobDir(asked.names[0] ?? ''))
 }
 
-/** POST `/api/runs/preview`: the command that a draft comes to, or what is wrong with it. Starts nothing. */
+/** POST `/api/runs/preview`: the command for a draft, or what is wrong with the draft. Starts nothing. */
 export const previewRun: ViewRoute = async (asked): Promise<RunPreview> => {
   const { runs, value } = await written(asked)
   const parsed = newRunSchema.safeParse(value)
@@ -40,7 +40,7 @@ export const startRun: ViewRoute = async (asked) => {
   return { id: await runs.start(parsedRun(value)) }
 }
 
-/** POST `/api/runs/ID/stop`: stops a run that this server started. */
+/** POST `/api/runs/ID/stop`: stops a run this server started. */
 export const stopRun: ViewRoute = async (asked) => {
   const { runs } = await written(asked)
   runs.stop(asked.names[0] ?? '')

@@ -1,5 +1,5 @@
 import { viewTask } from '../../../app/view/tasks/view-task.ts'
 import type { ViewRoute } from '../route.ts'
 
-/** `/api/tasks/TASK`: its files, checks and solve rates. */
+/** `/api/tasks/TASK`: a task's files, checks and solve rates. */
 export const task: ViewRoute = ({ library, names }) => viewTask(library, names[0] ?? '')
