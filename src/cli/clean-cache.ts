@@ -6,7 +6,7 @@ import { sizeText } from './size-text.ts'
 
 type Asked = Omit<CleanCacheRequest, 'limitBytes'> & { readonly limit: string | undefined }
 
-/** `ot-agent clean --cache`: says what is kept for later runs, and brings what sandboxes start from within its limit. */
+/** `ot-agent clean --cache`: shows what is cached for later runs, and trims the sandbox cache to its limit. */
 export async function showCache({ limit, ...asked }: Asked, json: boolean): Promise<void> {
   const { dryRun } = asked
   const limitBytes = limit === undefined ? undefined : parseSize(limit)

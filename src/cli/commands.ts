@@ -2,13 +2,13 @@ import type { Group } from './command-table.ts'
 
 export type { Group } from './command-table.ts'
 
-/** It completes the commands of this table, which it cannot import. */
+/** Completes the commands of this table, which it cannot import itself. */
 const completion = async () => {
   const { makeCompletion } = await import('./completion.ts')
   return { default: () => makeCompletion(commands) }
 }
 
-/** Every command, with the line `--help` shows; a command's file loads only when it is asked for. */
+/** Every command with its line in `--help`; a command's file loads only when it is called. */
 export const commands: Group = {
   demo: { summary: 'Make a small dataset offline, start to finish', load: () => import('./demo.ts') },
   run: { summary: 'Run tasks with an agent in sandboxes', load: () => import('./run.ts') },

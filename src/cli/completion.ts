@@ -9,7 +9,7 @@ import { renderCompletion, type Shell, shells } from './completion/scripts.ts'
 import { completionTree } from './completion/tree.ts'
 import { note } from './output.ts'
 
-/** `ot-agent completion`: the Tab key completes commands, options and their choices. */
+/** `ot-agent completion`: Tab completion of commands, options and their values. */
 export const makeCompletion = (commands: Group) =>
   new Command()
     .description(
@@ -30,7 +30,7 @@ export const makeCompletion = (commands: Group) =>
       note(nextStep(shell, file))
     })
 
-/** Where a shell looks for the completions of an account. */
+/** Where a shell looks for a user's completions. */
 function fileFor(shell: Shell): string {
   const { XDG_DATA_HOME, XDG_CONFIG_HOME } = process.env
   const data = XDG_DATA_HOME || join(homedir(), '.local/share')

@@ -17,7 +17,7 @@ interface ModelAsked {
   readonly apiKeyEnv?: string | undefined
 }
 
-/** `ot-agent demo`: the main job in small, from three pipelines to a dataset to train on. */
+/** `ot-agent demo`: the whole workflow in miniature, from three pipelines to a dataset to train on. */
 export default () =>
   new Command()
     .description(
@@ -56,7 +56,7 @@ interface StudentRun {
   readonly asked: ModelAsked
 }
 
-/** The part with a small model of this package; null when the user brought another. */
+/** The part that uses this package's own small model; null if the user named another model. */
 async function runStudent({ dir, limit, quiet, json, asked }: StudentRun) {
   if (asked.model !== undefined || asked.apiBase !== undefined) return null
   const skipped = await whyNot('llama', student)
@@ -76,7 +76,7 @@ async function runStudent({ dir, limit, quiet, json, asked }: StudentRun) {
   return { dir, stages, cached, sinks }
 }
 
-/** A real model takes the place of the stand-in wherever the recipe asks one. */
+/** A real model replaces the stand-in wherever the recipe calls one. */
 function settingsFor({ model, apiBase, apiKeyEnv }: ModelAsked): readonly string[] {
   if (model === undefined && apiBase === undefined) return []
   const settings = JSON.stringify({ model: model ?? 'default', apiBase, apiKeyEnv })

@@ -6,7 +6,7 @@ import { copyable } from './copyable.ts'
 import { interruptSignal } from './interrupt.ts'
 import { note, printJson, printTable } from './output.ts'
 
-/** `ot-agent doctor`: what this machine and account can run, and what to do about the rest. */
+/** `ot-agent doctor`: what this machine and account can run, and how to fix the rest. */
 export default () =>
   new Command()
     .description(

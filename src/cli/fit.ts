@@ -1,13 +1,13 @@
 import { unicodeWidths } from '../lib/terminal/width.ts'
 
-/** How many columns a text takes on a terminal. */
+/** How many terminal columns a text takes. */
 export function columnsOf(text: string): number {
   let columns = 0
   for (const sign of text) columns += unicodeWidths.wcwidth(sign.codePointAt(0) ?? 0)
   return columns
 }
 
-/** Shortens a line to the given number of columns by leaving out its middle. */
+/** Cuts the middle out of a line to fit the given number of columns. */
 export function cutMiddle(text: string, columns: number): string {
   if (columnsOf(text) <= columns) return text
   const room = Math.max(columns - 5, 2)
@@ -15,7 +15,7 @@ export function cutMiddle(text: string, columns: number): string {
   return `${begin([...text], room - tail)} ... ${begin([...text].reverse(), tail, true)}`
 }
 
-/** A long text without its middle, which `--full` shows. */
+/** Cuts the middle out of a long text; `--full` shows it. */
 export function shortened(text: string, chars: number): string {
   if (text.length <= chars) return text
   const half = Math.floor(chars / 2)
@@ -34,7 +34,7 @@ function begin(signs: readonly string[], columns: number, isReversed = false): s
   return (isReversed ? kept.reverse() : kept).join('')
 }
 
-/** Wraps text at the given number of columns; a word that is longer than a line is broken. */
+/** Wraps text at the given number of columns, breaking words longer than a line. */
 export function wrap(text: string, columns: number): string[] {
   const lines: string[] = []
   let line = ''

@@ -11,7 +11,7 @@ const about =
   'FILE is a pipeline such as data/NAME/generate.ts and comes first; FILE --help also lists its own options. With --from-parquet instead of FILE, agents run on packed tasks.\n' +
   'After a crash or Ctrl-C, run the same command again to resume. rejects.jsonl lists the rows that did not become a task, with the reason.'
 
-/** `ot-agent generate`: what it takes depends on the pipeline, so the file is read before the other words. */
+/** `ot-agent generate`: the pipeline file is read before the other arguments, because it adds its own options. */
 export default () =>
   new Command()
     .helpOption(false)

@@ -1,13 +1,13 @@
 import { fstatSync, readFileSync } from 'node:fs'
 import { isatty } from 'node:tty'
 
-/** A signal to all processes of a job, plus a script that passes on its own, arrives twice within this time. */
+/** A signal sent to all processes of a job, plus a job script that forwards it, arrives twice within this time. */
 const sameWishMs = 5000
 
 /**
- * A signal that a first Ctrl-C (or SIGTERM, or SIGHUP) aborts; a second one ends the process at once. A SIGTERM right after
- * the first is no second wish: schedulers tell every process of a job, and the job's script tells them again. Under `nohup`
- * a SIGHUP does nothing.
+ * A signal that a first Ctrl-C (or SIGTERM, or SIGHUP) aborts; a second one ends the process at once. A SIGTERM shortly
+ * after the first does not count as a second: schedulers signal every process of a job, and the job's script forwards
+ * the signal again. Under `nohup`, SIGHUP does nothing.
  */
 export function interruptSignal(hangupIsIgnored = ignoresHangup()): { readonly signal: AbortSignal; stop(): void } {
   const controller = new AbortController()
@@ -27,15 +27,16 @@ export function interruptSignal(hangupIsIgnored = ignoresHangup()): { readonly s
     signal: controller.signal,
     stop: () => {
       for (const name of signals) process.off(name, onSignal)
-      // Without a listener the next SIGHUP would end even a process that was started with nohup.
+      // Without a listener, the next SIGHUP would kill even a process started with nohup.
       if (!hangupIsIgnored) process.off('SIGHUP', onHangup)
     },
   }
 }
 
 /**
- * Whether this process was started so that it survives its terminal. Node resets the ignored signals that a process inherits, so
- * what nohup leaves behind tells: the shell's `_`, a parent that ignores SIGHUP, or output to files and no terminal at all.
+ * Whether this process was started to survive its terminal. Node resets ignored signals that a process inherits, so we
+ * look at the traces nohup leaves: the shell's `_`, a parent that ignores SIGHUP, or output to files with no terminal
+ * at all.
  */
 function ignoresHangup(): boolean {
   if (/(^|\/)nohup$/.test(process.env._ ?? '')) return true

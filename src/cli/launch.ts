@@ -20,7 +20,7 @@ Other commands: launch status, logs, cancel, watch, resume, list; launch cluster
     --datagen-engine vllm_local --datagen-extra-args "--stage both --limit 200" --cluster vista --dry-run
 `
 
-/** `ot-agent launch`: the same work on a cluster. */
+/** `ot-agent launch`: runs the same work on a cluster. */
 export default () => {
   const command = new Command().description(about).usage('--job-type TYPE [options]').helpOption(false)
   for (const spec of settingSpecs) command.addOption(optionOf(spec))
@@ -48,7 +48,10 @@ async function launch(flags: Readonly<Record<string, unknown>>): Promise<void> {
   note(`recorded in ${dir}; to see its state: ${programName()} launch status ${id} --experiments-dir ${experimentsDir}`)
 }
 
-/** One page: the options of every launch and the names of the other groups; or the options of the groups that are asked for. */
+/**
+ * Prints one page: the options shared by every launch and the names of the other groups, or the options of the
+ * requested groups.
+ */
 function printHelp(command: Command, asked: unknown): void {
   const [first, ...rest] = settingGroups
   const chosen =

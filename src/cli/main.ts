@@ -3,13 +3,13 @@ import { dashed } from '../lib/shell.ts'
 import { commands, type Group } from './commands.ts'
 import { guardOutput } from './output.ts'
 
-// The reader of our output, `head` for example, may have gone: the work continues without it.
+// Whatever reads our output, such as `head`, may be gone; the work continues without it.
 let resultIsLost = false
 for (const stream of [process.stdout, process.stderr]) {
   guardOutput(stream)
   stream.on('error', (error) => onLost(stream, error))
 }
-// Node itself would print the message as it is. A job that outlives errors of its agents listens as well.
+// Node would print the message unescaped. A job that survives its agents' errors listens as well.
 process.on('uncaughtException', (error) => {
   if (process.listenerCount('uncaughtException') > 1) return
   report(error)
@@ -17,7 +17,7 @@ process.on('uncaughtException', (error) => {
 })
 const exitCode = await main(process.argv.slice(2))
 process.exitCode = resultIsLost && exitCode === 0 ? 3 : exitCode
-// An agent that never heard its signal may still hold timers or sockets; they must not hold this process.
+// An agent that ignored its signal may still hold timers or sockets; they must not keep this process alive.
 setTimeout(() => process.exit(), 5000).unref()
 
 /** Runs one command line and returns its exit code: 0 done, 2 wrong input, 3 infrastructure failure, 130 cancelled. */
@@ -30,7 +30,10 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The user's error behind what the system refused; where not even a file of ours can be opened, that is what went wrong. */
+/**
+ * Turns a system error into a user error. If not even our own module for that can be loaded, file descriptors have run
+ * out.
+ */
 async function explained(error: unknown): Promise<unknown> {
   try {
     const { exhausted, forbidden } = await import('../app/disk-errors.ts')
@@ -41,14 +44,14 @@ async function explained(error: unknown): Promise<unknown> {
   }
 }
 
-/** A hint names commands as the reader can type them. */
+/** Rewrites commands in a hint so that the reader can paste them. */
 async function withCopyableHint(error: unknown): Promise<unknown> {
   if (!(error instanceof UserError)) return error
   const { copyable } = await import('./copyable.ts')
   return new UserError(error.message, copyable(error.hint), error.exitCode)
 }
 
-/** What cannot be written to stdout, to a full disk for example, is said once; the work goes on all the same. */
+/** Reports once that stdout cannot be written, for example to a full disk; the work continues regardless. */
 function onLost(stream: NodeJS.WriteStream, error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE' || stream === process.stderr || resultIsLost) return
   resultIsLost = true
@@ -67,7 +70,7 @@ async function dispatch(argv: readonly string[], group: Group, path: readonly st
   if (path.length === 1 && ['--version', '-V', 'version'].includes(name)) return printVersion()
   const entry = Object.hasOwn(group, name) ? group[name] : undefined
   if (!entry) throw await unknownCommand(name, group, path)
-  // `launch` does something itself, and has commands below it.
+  // `launch` is a command and also has subcommands.
   const isBelow = 'group' in entry && (!('load' in entry) || Object.hasOwn(entry.group, rest[0] ?? ''))
   if ('load' in entry && !isBelow) {
     const { runCommand } = await import('../app/flags/command.ts')

@@ -1,12 +1,12 @@
 import { StringDecoder } from 'node:string_decoder'
 import { oneLine, visible, visibleJson } from '../lib/visible.ts'
 
-/** Writes a result for a machine: one JSON document on stdout. */
+/** Writes a result for machines: one JSON document on stdout. */
 export function printJson(value: unknown): void {
   process.stdout.write(`${visibleJson(JSON.stringify(value, null, 2))}\n`)
 }
 
-/** Writes a result for a person: columns aligned, header first. */
+/** Writes a result for people: aligned columns, header first. */
 export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): void {
   const table = [header, ...rows].map((row) => row.map(oneLine))
   const widths = header.map((_, i) => table.reduce((widest, row) => Math.max(widest, row[i]?.length ?? 0), 0))
@@ -18,12 +18,12 @@ export function printTable(header: readonly string[], rows: readonly (readonly s
   process.stdout.write(`${table.map(line).join('\n')}\n`)
 }
 
-/** News for a person while something runs, on stderr so that stdout stays the result. */
+/** Prints a notice while something runs, on stderr so that stdout stays the result. */
 export function note(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-/** Where text is written that a person sees. */
+/** A text output that a person sees. */
 export interface Screen {
   readonly isTTY?: boolean
   readonly columns?: number
@@ -33,8 +33,8 @@ export interface Screen {
 const unguarded = new WeakMap<object, (text: string) => unknown>()
 
 /**
- * Escapes everything that is written to a stream from now on: names of tasks, output of agents, errors of
- * servers and dataset cells all end up here, and a command cannot forget to escape them.
+ * Escapes everything written to a stream from now on. Task names, agent output, server errors and dataset cells all end
+ * up here, and a command cannot forget to escape them.
  */
 export function guardOutput(stream: NodeJS.WriteStream): void {
   if (unguarded.has(stream)) return
@@ -57,7 +57,7 @@ export function guardOutput(stream: NodeJS.WriteStream): void {
   }
 }
 
-/** A stream past its guard, for our own cursor movements: the text between them must have gone through `visible`. */
+/** Bypasses a stream's guard for our own cursor movements; the text between them must have gone through `visible`. */
 export function pastGuard(screen: Screen): (text: string) => unknown {
   return unguarded.get(screen) ?? ((text) => screen.write(text))
 }

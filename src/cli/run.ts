@@ -1,6 +1,9 @@
 import { runOptions } from '../app/flags/run-options.ts'
 
-/** `ot-agent run`: tasks times agents times attempts, in sandboxes, recorded. Its help loads nothing that a run needs. */
+/**
+ * `ot-agent run`: runs tasks x agents x attempts in sandboxes and records them. Its help loads nothing that a run
+ * needs.
+ */
 export default () =>
   runOptions()
     .description(

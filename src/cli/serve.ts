@@ -10,7 +10,7 @@ import { note, printJson } from './output.ts'
 import { exitCodeOf, printCheck } from './print-check.ts'
 import { announce, type ServeOptions, serveEngine } from './serve/serve-engine.ts'
 
-/** `ot-agent serve`: an engine behind an address, or a model server started from a file, or a look at one that runs. */
+/** `ot-agent serve`: serves an engine at an address, starts a model server from a file, or checks a running one. */
 export default () =>
   new Command()
     .description(

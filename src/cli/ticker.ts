@@ -1,7 +1,7 @@
 import { sometimes } from '../lib/sometimes.ts'
 import { note } from './output.ts'
 
-/** Says on stderr how far a long work is, at most every two seconds, and nothing about a short one. */
+/** Reports the progress of long work on stderr, at most every two seconds; short work prints nothing. */
 export function makeTicker(): (line: string) => void {
   return sometimes(note)
 }

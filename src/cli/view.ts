@@ -26,7 +26,7 @@ import { announceView, findRunningView, type RunningView, viewNote } from './vie
 
 const assetsDir = join(packageRoot, 'dist', 'web')
 
-/** `ot-agent view`: jobs, trials, tasks, datasets and runs of recipes in a browser. */
+/** `ot-agent view`: shows jobs, trials, tasks, datasets and recipe runs in a browser. */
 export default () =>
   new Command()
     .description(
@@ -82,7 +82,7 @@ interface Options {
 
 async function view(paths: readonly string[], options: Options, signal: AbortSignal): Promise<void> {
   if (options.allowRuns) refuseRuns(options)
-  // The first run has to be kept somewhere.
+  // The first run needs a directory to be stored in.
   if (options.allowRuns && paths.length === 0) await mkdir('jobs', { recursive: true })
   const { jobs, board } = await sortPaths(paths, options)
   const { library, start: first } = await Library.open(jobs)
@@ -117,7 +117,7 @@ async function view(paths: readonly string[], options: Options, signal: AbortSig
   }
 }
 
-/** Starting runs means running programs as the user: the key for it never leaves this machine. */
+/** Starting runs means running programs as the user, so its key never leaves this machine. */
 function refuseRuns(options: Options): void {
   if (options.export !== undefined)
     throw new UserError(
@@ -158,7 +158,7 @@ async function exportTo(
 }
 
 async function tell({ origin, token, runKey }: RunningView, start: string, options: Options): Promise<void> {
-  // The key is behind the hash: a browser sends that to no server.
+  // The key goes after the hash, which a browser never sends to a server.
   const hash = runKey === null ? start : `${start === '' ? '#/' : start}${start.includes('?') ? '&' : '?'}key=${runKey}`
   const url = `${origin}/${token === null ? '' : `?token=${token}`}${hash}`
   if (options.json) printJson({ url })
@@ -166,7 +166,7 @@ async function tell({ origin, token, runKey }: RunningView, start: string, optio
   if (options.open && !options.json) await openBrowser(url)
 }
 
-/** Only where there is a desktop; a session over the network has none. */
+/** Opens a browser only if there is a desktop; a remote session has none. */
 async function openBrowser(url: string): Promise<void> {
   const { DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION } = process.env
   const isDesktop = process.platform === 'darwin' || ((DISPLAY || WAYLAND_DISPLAY) && !SSH_CONNECTION)

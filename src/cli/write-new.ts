@@ -3,7 +3,7 @@ import { explainDisk } from '../app/disk-errors.ts'
 import { UserError } from '../core/errors.ts'
 import { exists } from '../lib/files.ts'
 
-/** Writes a file where there is none yet, and its folder. */
+/** Writes a new file and creates its folder; never overwrites a file. */
 export async function writeNew(dir: string, file: string, text: string): Promise<void> {
   await explainDisk(file, async () => {
     if (await exists(file))

@@ -5,7 +5,7 @@ import { join, type Sql, sql } from './sql.ts'
 const count = z.coerce.number()
 const stampRow = z.object({ count, newest: z.string().nullable() })
 
-/** Changes whenever a run, a model or a dataset is added or changed. */
+/** A value that changes whenever a run, model or dataset is added or changed. */
 export async function boardStamp(queries: Queries): Promise<string> {
   const [jobs] = await queries.rows(
     stampRow,
@@ -22,7 +22,7 @@ export async function boardStamp(queries: Queries): Promise<string> {
 const modelRow = z.object({ id: z.string(), name: z.string(), base: z.string().nullable() })
 const madeFrom = z.object({ model_id: z.string(), dataset_name: z.string(), num_rows: z.number().nullable() })
 
-/** A registered model with what it was made from. */
+/** A registered model and what it was made from. */
 export interface BoardModel {
   readonly id: string
   readonly name: string
@@ -48,7 +48,7 @@ export async function boardModels(queries: Queries): Promise<BoardModel[]> {
 
 const taskMean = z.object({ job_id: z.string(), task: z.string(), mean: z.number(), trials: count })
 
-/** The mean reward and the number of scored trials of every task of some runs. */
+/** The mean reward and number of scored trials of each task, over the given runs. */
 export async function taskMeans(queries: Queries, runs: readonly string[]): Promise<Map<string, TaskMeans>> {
   const found = new Map<string, Map<string, { mean: number; trials: number }>>()
   for (let at = 0; at < runs.length; at += 200) {
@@ -72,7 +72,7 @@ export async function taskMeans(queries: Queries, runs: readonly string[]): Prom
 
 export type TaskMeans = ReadonlyMap<string, { readonly mean: number; readonly trials: number }>
 
-/** The parameters of a training run, and the models that were made from a model. */
+/** The parameters of a model's training run, and the models derived from it. */
 export async function modelDetails(queries: Queries, name: string) {
   const [row] = await queries.rows(
     z.object({ id: z.string(), parameters: z.string().nullable() }),

@@ -10,32 +10,32 @@ export interface Insert {
   readonly rows: readonly (readonly Value[])[]
 }
 
-/** Statements that run one after the other, alone or in a transaction. */
+/** Statements that run one after the other, on their own or in a transaction. */
 export interface Queries {
   readonly dialect: 'sqlite' | 'postgresql'
-  /** The rows of a query, each checked by a schema. */
+  /** Returns the rows of a query, each validated against a schema. */
   rows<T>(schema: z.ZodType<T>, query: Sql): Promise<T[]>
   /** Runs a statement and returns how many rows it changed. */
   run(statement: Sql): Promise<number>
-  /** Inserts rows and leaves those alone that are there already. Returns how many are new. */
+  /** Inserts rows, skipping those that already exist. Returns how many are new. */
   insert(insert: Insert): Promise<number>
-  /** Runs statements of the program itself that are separated by semicolons. */
+  /** Runs a script of semicolon-separated statements that is part of the program. */
   script(text: string): Promise<void>
 }
 
-/** The same interface to an embedded database file and to PostgreSQL. */
+/** One interface to both an embedded database file and PostgreSQL. */
 export interface Database extends Queries, AsyncDisposable {
-  /** All statements of `work` take effect, or none does. Only one transaction of the registry writes at a time on SQLite. */
+  /** All statements of `work` take effect, or none does. On SQLite only one registry transaction writes at a time. */
   transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T>
-  /** One state of the database, to read at length while others write. */
+  /** A consistent view of the database for long reads while others write. */
   snapshot(): Promise<Snapshot>
 }
 
-/** A state of the database that does not change. Nothing can be written through it. */
+/** A frozen, read-only view of the database. */
 export interface Snapshot extends AsyncDisposable {
-  /** The rows of a single query, some at a time, so that memory stays bounded. */
+  /** Yields the rows of a query in batches, so that memory stays bounded. */
   batches(query: Sql): AsyncIterable<readonly Row[]>
 }
 
-/** How many rows a batch holds. */
+/** Rows per batch. */
 export const batchRows = 500

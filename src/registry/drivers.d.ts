@@ -1,4 +1,6 @@
-/** The parts of the two drivers that the registry uses. libsql's own declarations leave most results untyped. */
+/**
+ * Types for the parts of the two drivers that the registry uses. libsql's own declarations leave most results untyped.
+ */
 declare module 'libsql' {
   export interface Statement {
     /** True for a statement that returns rows. */

@@ -3,7 +3,7 @@ import { utcNow } from '../lib/time.ts'
 import type { Queries } from './database.ts'
 import { sql, type Value } from './sql.ts'
 
-/** The id of a thing by what names it, so that two processes that register it at once agree. */
+/** An entry's id, derived from what names it, so that two processes registering it at once agree. */
 export function idOf(kind: string, ...names: readonly string[]): string {
   const hex = createHash('sha256')
     .update(JSON.stringify([kind, ...names]))
@@ -13,7 +13,7 @@ export function idOf(kind: string, ...names: readonly string[]): string {
 
 export interface NamedVersion {
   readonly name: string
-  /** Empty when none is known. */
+  /** Empty if unknown. */
   readonly version: string
 }
 
@@ -32,7 +32,7 @@ export async function registerBenchmark(queries: Queries, of: NamedVersion, isPu
   return id
 }
 
-/** A model of which only the name is known, unless it was registered before with more. */
+/** Registers a model by name only; details registered earlier are kept. */
 export async function registerModel(queries: Queries, name: string, isPublic: boolean): Promise<string> {
   const id = idOf('model', name)
   const columns = ['id', 'name', 'training_status', 'is_public', 'updated_at']
@@ -41,7 +41,7 @@ export async function registerModel(queries: Queries, name: string, isPublic: bo
   return id
 }
 
-/** A model that was trained, with its run, what it was trained on and what it started from. */
+/** A trained model with its run, its training data and its base model. */
 export interface TrainedModel {
   readonly name: string
   readonly baseModel: string | null
@@ -49,7 +49,7 @@ export interface TrainedModel {
   readonly agent: string | null
   readonly trainingType: 'SFT' | 'RL' | null
   readonly status: 'started' | 'finished' | 'failed'
-  /** Names the training run: the scheduler's job, or the place of its summary. */
+  /** Identifies the training run: the scheduler's job, or the location of its summary. */
   readonly run: string | null
   readonly startedAt: string | null
   readonly endedAt: string | null
@@ -59,7 +59,7 @@ export interface TrainedModel {
   readonly wandbLink: string | null
 }
 
-/** Registers a trained model. What a later summary of the same model says replaces what an earlier one said. */
+/** Registers a trained model. A later summary of the same model replaces an earlier one. */
 export async function registerTrainedModel(queries: Queries, model: TrainedModel, isPublic: boolean): Promise<string> {
   const id = await registerModel(queries, model.name, isPublic)
   const base = model.baseModel === null ? null : await registerModel(queries, model.baseModel, isPublic)
@@ -76,7 +76,7 @@ export async function registerTrainedModel(queries: Queries, model: TrainedModel
   return id
 }
 
-/** A dataset, and what it was made of. */
+/** A dataset and what it was made from. */
 export interface NewDataset {
   readonly name: string
   readonly type: 'tasks' | 'SFT' | 'RL'
@@ -90,11 +90,11 @@ export interface NewDataset {
   readonly rows: number | null
   readonly createdBy: string | null
   readonly createdAt: string | null
-  /** Of the repository that it was uploaded to; null leaves the one that is known. */
+  /** The commit of the repository it was uploaded to; null keeps the known one. */
   readonly commit: string | null
 }
 
-/** Registers a dataset, or replaces what is known about it. Its sources are added with `addSources`. */
+/** Registers a dataset, or replaces its facts. `addSources` adds its sources. */
 export async function registerDataset(queries: Queries, dataset: NewDataset, isPublic: boolean): Promise<string> {
   const id = idOf('dataset', dataset.name)
   const columns = ['id', 'name', 'dataset_type', 'generation_status', 'is_public', 'updated_at']

@@ -6,25 +6,25 @@ import { utcNow } from '../lib/time.ts'
 import type { Database, Queries } from './database.ts'
 import { join, raw, type Sql, sql, type Value } from './sql.ts'
 
-/** What can be changed or removed by its name. Trials come and go with their run. */
+/** The kinds of entries that can be changed or removed by name. Trials come and go with their run. */
 export const entryKinds = ['dataset', 'model', 'agent', 'benchmark', 'task', 'run'] as const
 export type EntryKind = (typeof entryKinds)[number]
 
-/** What a column takes; `optional` ones can be emptied. A list is one of its words. */
+/** What a column accepts; `optional` ones can be emptied, and a list means one of its words. */
 type Column = 'optional text' | 'optional count' | 'optional json' | 'flag' | readonly string[]
 
 interface Kind {
   readonly table: string
   readonly id: string
   readonly name: string
-  /** Beside the name, where entries of the same name have versions. */
+  /** The column that tells versions of the same name apart. */
   readonly version?: string
   readonly hasUpdated: boolean
-  /** What may be changed: neither what names an entry nor what was measured. */
+  /** The columns that may be changed: neither those that identify an entry nor those that were measured. */
   readonly columns: Readonly<Record<string, Column>>
-  /** What refers to an entry and keeps it from being removed. */
+  /** References to the entry that prevent its removal. */
   readonly users: readonly { readonly what: string; readonly table: string; readonly column: string }[]
-  /** What goes with it. */
+  /** Rows that are removed along with the entry. */
   readonly parts: readonly { readonly what: string; readonly table: string; readonly column: string }[]
 }
 
@@ -81,7 +81,7 @@ const kinds: Readonly<Record<EntryKind, Kind>> = {
   },
 }
 
-/** The columns of a kind of entry that can be changed. */
+/** The columns that can be changed in a kind of entry. */
 export function changeableColumns(kind: EntryKind): readonly string[] {
   return Object.keys(kinds[kind].columns).sort()
 }
@@ -93,7 +93,7 @@ export interface Entry {
   readonly name: string
 }
 
-/** Changes columns of one entry, all or none. Values are texts; `null` empties a column. */
+/** Changes columns of one entry, all or none. Values are strings; `null` empties a column. */
 export async function changeEntry(
   database: Database,
   kind: EntryKind,
@@ -114,7 +114,7 @@ export async function changeEntry(
   })
 }
 
-/** Removes one entry with what belongs to it alone. What others refer to stays. With `dryRun` it only looks. */
+/** Removes one entry and what belongs to it alone; anything others refer to stays. With `dryRun`, removes nothing. */
 export async function removeEntry(
   database: Database,
   kind: EntryKind,
@@ -147,7 +147,7 @@ async function countOf(queries: Queries, table: string, column: string, id: stri
 
 const found = z.object({ id: z.string(), name: z.string(), version: z.string() })
 
-/** The one entry that a name, `NAME@VERSION` or an id stands for. */
+/** Finds the one entry that a name, `NAME@VERSION` or id refers to. */
 async function findEntry(queries: Queries, kind: EntryKind, given: string): Promise<Entry> {
   const { table, id, name, version } = kinds[kind]
   const select = (condition: Sql) =>

@@ -4,15 +4,15 @@ import { type Sql, sql } from './sql.ts'
 
 /** What a clean-up removes, or would remove. */
 export interface Garbage {
-  /** Runs whose ingestion began before the limit and never ended. */
+  /** Runs whose ingestion started before the limit and never finished. */
   readonly abandonedRuns: number
-  /** Trials that a later one of the same name replaced. */
+  /** Trials replaced by a later one of the same name. */
   readonly supersededTrials: number
-  /** Tasks that no trial, benchmark or dataset refers to. */
+  /** Tasks that no trial, benchmark or dataset references. */
   readonly unusedTasks: number
 }
 
-/** Removes what no result needs. With `dryRun` it only counts. */
+/** Removes what no result needs. With `dryRun`, only counts it. */
 export async function collectGarbage(database: Database, before: string, dryRun: boolean): Promise<Garbage> {
   return database.transaction(async (queries) => {
     const work = dryRun ? count : remove

@@ -3,17 +3,17 @@ import { utcNow } from '../lib/time.ts'
 import type { Database, Queries } from './database.ts'
 import { raw, sql } from './sql.ts'
 
-/** A model that one listener evaluates until its lease ends. */
+/** A listener's claim on a model to evaluate, which expires unless renewed. */
 export interface Lease {
   readonly modelId: string
   readonly model: string
   readonly benchmarkId: string
   readonly owner: string
-  /** How often the model was taken, this time included. */
+  /** How often the model has been taken, including this time. */
   readonly attempt: number
 }
 
-/** Puts every trained model without a finished run on the benchmark into the queue, and `more` models by their ids. */
+/** Queues every trained model without a finished run on the benchmark, plus the models with the ids in `more`. */
 export async function queueModels(queries: Queries, benchmarkId: string, more: readonly string[]): Promise<number> {
   const now = await timeOf(queries)
   const trained = await queries.rows(
@@ -34,7 +34,10 @@ export interface LeaseTerms {
   readonly maxAttempts: number
 }
 
-/** Takes a model that waits, or whose listener died; null when there is none now. No two listeners get the same one. */
+/**
+ * Takes a model that is waiting or whose listener died, or returns null if there is none. No two listeners get the same
+ * model.
+ */
 export function takeLease(
   database: Database,
   benchmarkId: string,
@@ -62,7 +65,7 @@ export function takeLease(
   })
 }
 
-/** A listener that died may have finished its work, or have died too often. */
+/** Closes expired leases: a dead listener may have finished its work, or used up its attempts. */
 async function settleStale(queries: Queries, benchmarkId: string, maxAttempts: number, now: string): Promise<void> {
   await queries.run(sql`UPDATE evaluation_leases SET state = 'done', owner = NULL, leased_until = NULL, updated_at = ${now}
     WHERE benchmark_id = ${benchmarkId} AND (state = 'waiting' OR state = 'running' AND leased_until <= ${now})
@@ -73,7 +76,7 @@ async function settleStale(queries: Queries, benchmarkId: string, maxAttempts: n
     WHERE benchmark_id = ${benchmarkId} AND state = 'running' AND leased_until <= ${now} AND attempts >= ${maxAttempts}`)
 }
 
-/** Makes a lease last longer; false when another listener has taken the model, because this one was silent for too long. */
+/** Extends a lease; false if another listener took the model because this one was silent for too long. */
 export async function renewLease(database: Database, lease: Lease, leaseSec: number): Promise<boolean> {
   const now = await timeOf(database)
   const renewed = await database.run(sql`UPDATE evaluation_leases
@@ -84,10 +87,10 @@ export async function renewLease(database: Database, lease: Lease, leaseSec: num
 export type LeaseEnd =
   | { readonly kind: 'done' }
   | { readonly kind: 'failed'; readonly reason: string; readonly retrySec: number | null }
-  /** The listener stops: the attempt does not count. */
+  /** The listener is stopping; the attempt does not count. */
   | { readonly kind: 'released' }
 
-/** Ends a lease; false when it was lost before. A failure with `retrySec` waits that long for its next attempt. */
+/** Ends a lease; false if it was already lost. A failure with `retrySec` waits that long before its next attempt. */
 export async function endLease(database: Database, lease: Lease, end: LeaseEnd): Promise<boolean> {
   const now = await timeOf(database)
   const retrySec = end.kind === 'failed' ? end.retrySec : null
@@ -113,7 +116,7 @@ function held({ modelId, benchmarkId, owner, attempt }: Lease) {
     AND owner = ${owner} AND attempts = ${attempt}`
 }
 
-/** The clock that all listeners share: that of the server, or of the one machine that has the file. */
+/** The clock shared by all listeners: the database server's, or that of the one machine that has the file. */
 async function timeOf(queries: Queries): Promise<string> {
   if (queries.dialect === 'sqlite') return utcNow()
   const query = raw(`SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS now`)

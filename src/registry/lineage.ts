@@ -28,7 +28,7 @@ const datasetRow = z.object({
   num_rows: z.number().nullable(),
 })
 
-/** The way of a model or dataset back to its datasets, recipes, tasks and base models; null when the name is unknown. */
+/** Traces a model or dataset back to its datasets, recipes, tasks and base models; null if the name is unknown. */
 export async function lineageOf(queries: Queries, name: string): Promise<Ancestor | null> {
   const model = await modelAncestor(queries, name, { depth: 0, shown: new Set() })
   if (model.registered) return model
@@ -36,7 +36,10 @@ export async function lineageOf(queries: Queries, name: string): Promise<Ancesto
   return dataset.registered ? dataset : null
 }
 
-/** Where a walk is, and what it has shown: each name is followed once, or the walk would grow with the number of ways to it. */
+/**
+ * The state of a walk through ancestors. Each name is followed only once; otherwise the walk would grow with the number
+ * of paths to it.
+ */
 interface Walk {
   readonly depth: number
   readonly shown: Set<string>
@@ -86,7 +89,7 @@ async function datasetAncestor(queries: Queries, name: string, { depth, shown }:
   return { kind: 'dataset', name, registered: true, facts, parents, sources }
 }
 
-/** A name that came before, as an ancestor of itself or of another one, is not followed again. */
+/** A name that was already shown, whether as its own ancestor or another's, is not followed again. */
 function shownBefore(kind: 'model' | 'dataset', name: string): Ancestor {
   return { kind, name, registered: true, facts: { shown: 'above' }, parents: [], sources: [] }
 }
@@ -102,7 +105,7 @@ async function sourcesOf(queries: Queries, id: string, kind: string): Promise<st
   return (await queries.rows(nameRow, query)).map(({ name }) => name)
 }
 
-/** The first names of sources; a task is shown by its name where it is registered. */
+/** The first few source names; registered tasks are shown by name. */
 async function firstOf(queries: Queries, id: string, kind: string): Promise<string[]> {
   const query = sql`SELECT coalesce(t.name, s.name) AS name FROM dataset_sources s
     LEFT JOIN sandbox_tasks t ON s.kind = 'task' AND t.checksum = s.name

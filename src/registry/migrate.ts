@@ -11,11 +11,11 @@ import { raw, sql } from './sql.ts'
 interface Migration {
   readonly name: string
   readonly script: string
-  /** Absent for both databases. */
+  /** Runs on this database only; absent means both. */
   readonly only?: 'postgresql'
 }
 
-/** In order. A migration that was released never changes. */
+/** In order. A released migration never changes. */
 export const migrations: readonly Migration[] = [
   { name: '0001-tables', script: tables },
   { name: '0002-permissions', script: permissions, only: 'postgresql' },
@@ -25,7 +25,7 @@ export const migrations: readonly Migration[] = [
 
 const nameRow = z.object({ name: z.string() })
 
-/** Brings the tables up to date. Several processes may do so at once; one does the work. */
+/** Brings the tables up to date. Several processes may call this at once; only one does the work. */
 export async function migrate(database: Database): Promise<void> {
   if (await isCurrent(database)) return
   await database.transaction(async (queries) => {

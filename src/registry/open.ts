@@ -1,7 +1,7 @@
 import type { Database } from './database.ts'
 import { migrate } from './migrate.ts'
 
-/** Opens the registry at a PostgreSQL URL or in a file, with its tables up to date. */
+/** Opens the registry at a PostgreSQL URL or in a file, and migrates its tables. */
 export async function openRegistry(address: string): Promise<Database> {
   const database = await openDatabase(address)
   try {
@@ -13,7 +13,7 @@ export async function openRegistry(address: string): Promise<Database> {
   }
 }
 
-/** True for a URL of PostgreSQL; anything else is the path of a file. */
+/** True for a PostgreSQL URL; anything else is a file path. */
 export function isUrl(address: string): boolean {
   return /^postgres(ql)?:\/\//i.test(address)
 }

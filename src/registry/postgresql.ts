@@ -7,7 +7,7 @@ import { portable, type Sql, textOf } from './sql.ts'
 
 const asNumber = { to: 20, from: [20, 1700], parse: Number, serialize: String }
 
-/** Opens the registry in a PostgreSQL database by its URL, which may hold a password and is never shown. */
+/** Opens the registry in the PostgreSQL database at a URL, which may hold a password and is never shown. */
 export async function openPostgresql(address: string): Promise<Database> {
   const options = optionsOf(address)
   const { default: postgres } = await import('postgres')
@@ -28,7 +28,7 @@ export async function openPostgresql(address: string): Promise<Database> {
   }
 }
 
-/** Unnamed statements only, so that poolers which hand out another session each time work too. */
+/** Uses unnamed statements only, so that it also works through poolers that may switch sessions between statements. */
 function optionsOf(address: string) {
   const url = URL.canParse(address) ? new URL(address) : null
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol))
@@ -84,7 +84,7 @@ class PostgresqlQueries implements Queries {
     return (await this.ask(statement)).count
   }
 
-  /** All rows are one parameter, because PostgreSQL takes no more than 65,535 in a statement. */
+  /** Sends all rows as one parameter, because PostgreSQL accepts at most 65,535 in a statement. */
   async insert({ table, columns, rows }: Insert): Promise<number> {
     if (rows.length === 0) return 0
     const names = columns.join(', ')
@@ -98,7 +98,7 @@ class PostgresqlQueries implements Queries {
     await this.connection.unsafe(text).simple()
   }
 
-  /** The protocol with parameters takes a single statement, so that none can end a transaction. */
+  /** The parameterized protocol accepts only a single statement, so a query cannot end the transaction. */
   ask(query: Sql) {
     const text = textOf(query, (nth) => `$${nth}`)
     return this.connection.unsafe(text, query.values.map(portable), { simple: false })

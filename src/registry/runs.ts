@@ -4,7 +4,7 @@ import type { Queries } from './database.ts'
 import { idOf, type NamedVersion, registerAgent, registerBenchmark, registerModel } from './entities.ts'
 import { sql } from './sql.ts'
 
-/** The trials of a job with one agent, model and benchmark: what a leaderboard has one line for. */
+/** The trials of a job with one agent, model and benchmark: one line of a leaderboard. */
 export interface NewRun {
   /** The id that the job itself carries. */
   readonly sourceId: string
@@ -20,7 +20,7 @@ export interface NewRun {
   readonly attempts: number
   readonly startedAt: string
   readonly isPublic: boolean
-  /** Where its traces can be read; null leaves what is known. */
+  /** Where its traces can be read; null keeps the known link. */
   readonly tracesLink: string | null
 }
 
@@ -30,7 +30,7 @@ export interface Run {
   readonly modelId: string | null
 }
 
-/** Registers a run, which starts without results. A run that is there already stays as it is. */
+/** Registers a run, which starts without results. An existing run is left unchanged. */
 export async function startRun(queries: Queries, run: NewRun): Promise<Run> {
   const agentId = await registerAgent(queries, run.agent)
   const benchmarkId = await registerBenchmark(queries, run.benchmark, run.isPublic)
@@ -58,19 +58,19 @@ export async function startRun(queries: Queries, run: NewRun): Promise<Run> {
 
 export interface RunEnd {
   readonly endedAt: string | null
-  /** How many trials the job planned; null when it is not known. */
+  /** How many trials the job planned; null if unknown. */
   readonly expected: number | null
-  /** Whether the job itself has ended. */
+  /** Whether the job itself has finished. */
   readonly finished: boolean
 }
 
-/** A run with a larger share of failed trials is partial, and has no rank. */
+/** A run with a larger share of failed trials is partial and gets no rank. */
 const failedShareLimit = 0.1
 
 const count = z.coerce.number()
 const taskRow = z.object({ trials: count, scored: count, failed: count, cancelled: count, sum: z.number().nullable() })
 
-/** Computes the results of a run from its trials, and marks trials that a later one of the same name replaces. */
+/** Computes the results of a run from its trials, and marks trials superseded by a later one of the same name. */
 export async function finishRun(queries: Queries, jobId: string, end: RunEnd): Promise<RunResult> {
   const now = utcNow()
   await queries.run(sql`UPDATE sandbox_trials SET superseded_at = ${now} WHERE job_id = ${jobId} AND id IN (
@@ -110,11 +110,11 @@ interface RunScore {
   readonly scored: number
   readonly failed: number
   readonly cancelled: number
-  /** The mean over tasks of the mean reward of their scored trials; null when none was scored. */
+  /** The mean over tasks of each task's mean reward, over scored trials only; null if there are none. */
   readonly accuracy: number | null
-  /** From the spread between tasks; null with fewer than two. */
+  /** Computed from the spread between tasks; null with fewer than two. */
   readonly stderr: number | null
-  /** The same mean when every trial without a reward counts as 0. */
+  /** The same mean with every trial without a reward counted as 0. */
   readonly accuracyAll: number | null
 }
 

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import type { Queries } from './database.ts'
 import { type Sql, sql, where } from './sql.ts'
 
-/** Which runs are looked for. Texts match a part of a name, whatever the case. */
+/** Selects runs. Text matches any part of a name, ignoring case. */
 export interface RunFilter {
-  /** Each has to be part of the name of the job, the model, the agent or the benchmark. */
+  /** Each word must occur in the name of the job, model, agent or benchmark. */
   readonly words?: readonly string[] | undefined
-  /** Runs with one of them in one of these names are left out. */
+  /** Leaves out runs with any of these words in any of those names. */
   readonly exclude?: readonly string[] | undefined
   readonly model?: string | undefined
-  /** The whole name of a model, as it is written. */
+  /** The exact, full name of a model. */
   readonly modelName?: string | undefined
   readonly benchmark?: string | undefined
   readonly agent?: string | undefined
@@ -41,7 +41,7 @@ const foundRun = z.object({
   hf_traces_link: z.string().nullable(),
 })
 
-/** A run as searches show it. */
+/** A run as search results show it. */
 export type FoundRun = Readonly<z.output<typeof foundRun>>
 
 const columns = sql`j.id AS job_id, j.job_name, j.job_status, j.model_id, m.name AS model_name, a.name AS agent_name,
@@ -64,7 +64,7 @@ export async function searchRuns(queries: Queries, filter: RunFilter): Promise<F
   )
 }
 
-/** What every view of the runs can be narrowed by. */
+/** The filters shared by every view of the runs. */
 type NameFilter = Pick<RunFilter, 'words' | 'exclude' | 'model' | 'modelName' | 'agent'>
 
 function conditionsOf({ words = [], exclude = [], model, modelName, agent }: NameFilter): Sql[] {
@@ -88,7 +88,7 @@ const names = {
   'a.name': sql`a.name`,
 }
 
-/** SQLite changes the case of ASCII letters only: what has others is found as it is written, too. */
+/** SQLite ignores case for ASCII letters only, so text with other letters is also matched exactly as written. */
 function like(column: keyof typeof names, part: string): Sql {
   const patternOf = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`
   return sql`(lower(${names[column]}) LIKE ${patternOf(part.toLowerCase())} ESCAPE '\\'
@@ -96,10 +96,12 @@ function like(column: keyof typeof names, part: string): Sql {
 }
 
 const leader = foundRun.extend({ runs: z.number() })
-/** The newest finished run of an agent with a model on a benchmark, and how many finished runs there are. */
+/** The newest finished run of an agent with a model on a benchmark, and the number of finished runs. */
 export type Leader = Readonly<z.output<typeof leader>>
 
-/** One line for each model, agent and benchmark with a finished run, best first. Reads results of runs, never their trials. */
+/**
+ * One row for each model, agent and benchmark with a finished run, best first. Reads run results only, never trials.
+ */
 export async function leaderboard(
   queries: Queries,
   filter: NameFilter & { readonly benchmark?: string | undefined } = {},
@@ -136,7 +138,7 @@ const summary = z.object({
 })
 export type RunSummary = Readonly<z.output<typeof summary>>
 
-/** All finished runs of each model, agent and benchmark together. */
+/** Aggregates all finished runs of each model, agent and benchmark. */
 export async function summarizeRuns(queries: Queries, filter: RunFilter): Promise<RunSummary[]> {
   const found = await searchRuns(queries, { ...filter, status: 'finished', limit: undefined })
   const groups = new Map<string, FoundRun[]>()
@@ -170,13 +172,13 @@ function summaryOf(group: readonly FoundRun[]): RunSummary[] {
   ]
 }
 
-/** Models by benchmarks. A cell is the newest finished run; null where there is none. */
+/** Models by benchmarks. A cell is the newest finished run, or null. */
 export interface Matrix {
   readonly benchmarks: readonly string[]
   readonly models: readonly { readonly name: string; readonly cells: readonly (Leader | null)[] }[]
 }
 
-/** The leaderboard as a table. A model that two agents used has a line for each. */
+/** The leaderboard as a table. A model used by two agents has a row for each. */
 export async function resultMatrix(queries: Queries, filter: Parameters<typeof leaderboard>[1] = {}): Promise<Matrix> {
   const leaders = await leaderboard(queries, filter)
   const column = (run: Leader) =>
@@ -186,7 +188,7 @@ export async function resultMatrix(queries: Queries, filter: Parameters<typeof l
   const byCell = new Map<string, Leader>()
   for (const run of leaders) {
     const key = JSON.stringify([line(run), column(run)])
-    // Two versions of an agent share a line: the newest run counts.
+    // Versions of an agent share a row, which shows the newest run.
     if ((byCell.get(key)?.started_at ?? '') < run.started_at) byCell.set(key, run)
   }
   const models = [...new Set(leaders.map(line))].sort().map((name) => ({

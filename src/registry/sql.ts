@@ -1,13 +1,13 @@
-/** What a statement can be given as a value. */
+/** A value that can be bound to a statement. */
 export type Value = string | number | null
 
-/** A statement with its values apart, so that no value is ever read as SQL. */
+/** A statement with its values kept separate, so that no value is ever parsed as SQL. */
 export interface Sql {
   readonly parts: readonly string[]
   readonly values: readonly Value[]
 }
 
-/** Writes SQL as a tagged template: `${value}` becomes a placeholder, and a nested `sql` is inserted as it is. */
+/** Builds SQL from a tagged template: `${value}` becomes a placeholder, and a nested `sql` is inserted as SQL. */
 export function sql(texts: TemplateStringsArray, ...given: readonly (Value | Sql)[]): Sql {
   const parts = [texts[0] ?? '']
   const values: Value[] = []
@@ -26,29 +26,29 @@ export function sql(texts: TemplateStringsArray, ...given: readonly (Value | Sql
   return { parts, values }
 }
 
-/** Text that is part of the program, as SQL. Never call it with text from outside. */
+/** SQL text that is part of the program. Never pass it external input. */
 export function raw(text: string): Sql {
   return { parts: [text], values: [] }
 }
 
-/** Statements or conditions with a separator between them. */
+/** Joins statements or conditions with a separator. */
 export function join(list: readonly Sql[], separator: string): Sql {
   return list.reduce((all, one, i) => (i === 0 ? one : sql`${all}${raw(separator)}${one}`), raw(''))
 }
 
-/** `WHERE a AND b`, or nothing without conditions. */
+/** `WHERE a AND b`, or nothing if there are no conditions. */
 export function where(conditions: readonly Sql[]): Sql {
   return conditions.length === 0 ? raw('') : sql`WHERE ${join(conditions, ' AND ')}`
 }
 
-/** The text of a statement with the placeholders of a database. */
+/** Renders a statement with a database's placeholder syntax. */
 export function textOf({ parts }: Sql, placeholder: (nth: number) => string): string {
   return parts.reduce((text, part, i) => (i === 0 ? part : `${text}${placeholder(i)}${part}`), '')
 }
 
 /**
- * A value that both databases store alike. PostgreSQL refuses NUL characters, which output of agents can hold; SQLite turns numbers
- * that are not finite into NULL.
+ * Makes a value that both databases store alike. PostgreSQL rejects NUL characters, which agent output can hold; SQLite
+ * turns non-finite numbers into NULL.
  */
 export function portable(value: Value): Value {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null

@@ -8,10 +8,12 @@ import { messageOf, UserError } from '../core/errors.ts'
 import { batchRows, type Database, type Insert, type Queries, type Row, type Snapshot } from './database.ts'
 import { portable, type Sql, textOf } from './sql.ts'
 
-/** How long a writer waits for the other processes that write to the same file. */
+/** How long a writer waits for other processes writing to the same file. */
 const patienceMs = 60_000
 
-/** Opens the registry in a file of SQLite, made with its directory if missing. Several processes may use it at once. */
+/**
+ * Opens the registry in an SQLite file, creating it and its directory if missing. Several processes may use it at once.
+ */
 export async function openSqlite(path: string): Promise<Database> {
   await mkdir(dirname(path), { recursive: true })
   const { default: Driver } = await import('libsql')
@@ -41,7 +43,7 @@ function configured(connection: Libsql): Libsql {
 class SqliteDatabase implements Database {
   readonly dialect = 'sqlite'
   readonly #queries: SqliteQueries
-  /** Statements that do not belong to an open transaction wait for its end. */
+  /** The previous task in line: statements outside an open transaction wait for it to end. */
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -69,7 +71,7 @@ class SqliteDatabase implements Database {
 
   transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
     return this.#alone(async () => {
-      // Taking the write lock first means that a transaction never fails halfway because another process wrote.
+      // Taking the write lock up front means a transaction never fails halfway because another process wrote.
       await patiently(this.path, () => this.connection.exec('BEGIN IMMEDIATE'))
       try {
         const result = await work(this.#queries)
@@ -79,7 +81,7 @@ class SqliteDatabase implements Database {
         try {
           this.connection.exec('ROLLBACK')
         } catch {
-          // After some errors, such as a full disk, SQLite has rolled back already.
+          // After some errors, such as a full disk, SQLite has already rolled back.
         }
         throw error
       }
@@ -149,7 +151,7 @@ function* chunks(rows: Iterable<Row>): Generator<readonly Row[], void, void> {
   if (chunk.length > 0) yield chunk
 }
 
-/** Tries again while another process holds the lock, without blocking this process meanwhile. */
+/** Retries while another process holds the lock, without blocking this process in between. */
 async function patiently<T>(path: string, work: () => T): Promise<T> {
   const deadline = performance.now() + patienceMs
   for (;;) {

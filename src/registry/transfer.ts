@@ -3,7 +3,7 @@ import { UserError } from '../core/errors.ts'
 import { batchRows, type Insert, type Queries, type Row, type Snapshot } from './database.ts'
 import { join, raw, sql, type Value } from './sql.ts'
 
-/** The columns of every table that is exported, parents before what refers to them. */
+/** The columns of every exported table, with parents before the rows that refer to them. */
 const exported: Readonly<Record<string, readonly string[]>> = {
   datasets: [
     ...['id', 'name', 'dataset_type', 'generation_status', 'data_location', 'recipe_name', 'recipe_digest'],
@@ -53,7 +53,7 @@ export const tableNames: readonly string[] = Object.keys(exported)
 
 const exportSchema = 'registry-export/1'
 
-/** Every row of the registry as lines of JSON, in an order that can be imported. */
+/** Yields every row of the registry as JSON lines, in an order that can be imported. */
 export async function* exportLines(snapshot: Snapshot): AsyncGenerator<string, void, void> {
   yield JSON.stringify({ schema: exportSchema })
   for (const [table, columns] of Object.entries(exported)) {
@@ -70,13 +70,16 @@ export interface ImportCount {
   readonly added: number
 }
 
-/** A row that knows less is replaced by one of the export that knows more: states in their order. Between equal ones, the later row counts. */
+/**
+ * On import, a row in an earlier state is replaced by one in a later state, in this order. Between equal states, the
+ * later row wins.
+ */
 const states: Readonly<Record<string, readonly [column: string, ...ranks: readonly (readonly string[])[]]>> = {
   models: ['training_status', ['external'], ['started', 'finished', 'failed']],
   sandbox_jobs: ['job_status', ['started'], ['partial'], ['finished']],
 }
 
-/** Adds the rows of an export that are not there yet: all of them, or none when a line is wrong. */
+/** Adds the rows of an export that are missing here: all of them, or none if a line is invalid. */
 export async function importLines(queries: Queries, lines: AsyncIterable<unknown>, path: string): Promise<ImportCount> {
   const wrong = (why: string) => new UserError(`${path}: ${why}`, 'registry export writes files that import reads')
   let [lineNumber, added] = [0, 0]
@@ -137,14 +140,14 @@ async function addRows(queries: Queries, insert: Insert): Promise<number> {
   return added
 }
 
-/** A model can come before its base model: the reference is set when all are there. */
+/** A model can precede its base model in the export, so the reference is set once all rows are in. */
 function withoutBase(row: Value[], columns: readonly string[], bases: [Value, Value][]): Value[] {
   const at = columns.indexOf('base_model_id')
   if (row[at] != null) bases.push([row[columns.indexOf('id')] ?? null, row[at] ?? null])
   return row.map((one, i) => (i === at ? null : one))
 }
 
-/** Rows as CSV (RFC 4180). A cell that a spreadsheet would run as a formula gets an apostrophe in front. */
+/** Renders a CSV row (RFC 4180). A cell that a spreadsheet would run as a formula gets a leading apostrophe. */
 export function csvLine(cells: readonly unknown[]): string {
   const text = (cell: unknown) => {
     const shown = cell === null || cell === undefined ? '' : String(cell)
@@ -154,7 +157,7 @@ export function csvLine(cells: readonly unknown[]): string {
   return `${cells.map(text).join(',')}\n`
 }
 
-/** The rows of a table as CSV, with its columns first. */
+/** Yields a table as CSV, starting with a header row. */
 export async function* csvOf(snapshot: Snapshot, table: string): AsyncGenerator<string, void, void> {
   const columns = exported[table]
   if (columns === undefined)

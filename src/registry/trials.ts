@@ -4,7 +4,7 @@ import { utcNow } from '../lib/time.ts'
 import type { Queries } from './database.ts'
 import type { Value } from './sql.ts'
 
-/** A trial and the run that it belongs to. */
+/** A trial and the run it belongs to. */
 export interface TrialOfRun {
   readonly jobId: string
   readonly benchmarkId: string
@@ -13,7 +13,7 @@ export interface TrialOfRun {
   readonly record: TrialRecord
 }
 
-/** Longer messages of exceptions are cut: the record on disk has them whole. */
+/** Longer exception messages are cut; the record on disk keeps the full text. */
 const messageLimit = 2000
 
 const trialColumns = [
@@ -43,7 +43,7 @@ const trialColumns = [
   'created_at',
 ]
 
-/** Adds finished trials with their tasks and usage, and returns how many were not there yet. */
+/** Adds finished trials with their tasks and usage, and returns how many are new. */
 export async function addTrials(queries: Queries, trials: readonly TrialOfRun[]): Promise<number> {
   const now = utcNow()
   await queries.insert({
@@ -72,7 +72,7 @@ export async function addTrials(queries: Queries, trials: readonly TrialOfRun[])
   return added
 }
 
-/** Harbor's checksum; a task without one is known by its digest or its name. */
+/** Harbor's checksum; a task without one is identified by its digest or name. */
 function checksumOf({ task }: TrialRecord): string {
   return task.checksum || task.digest || `name:${task.name}`
 }
@@ -123,7 +123,7 @@ function times(span: Span | null): [Value, Value] {
   return [span?.startedAt ?? null, span?.finishedAt ?? null]
 }
 
-/** Writers that lock the same rows of PostgreSQL in the same order never wait for each other in a circle. */
+/** Sorts rows so that all writers lock them in the same order and PostgreSQL never deadlocks. */
 function inOrder(rows: readonly Value[][]): Value[][] {
   const byKey = new Map(rows.map((row) => [JSON.stringify(row.slice(0, 2)), row]))
   return [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)

@@ -3,7 +3,7 @@ import type { CellFollower, CellState } from '../../app/ablate/run.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { followRecipe } from '../recipe/follow-recipe.ts'
 
-/** Runs cells at the terminal: tells how far they are, and stops on Ctrl-C. */
+/** Runs cells at the terminal: shows progress, and stops on Ctrl-C. */
 export function followCells<T>(quiet: boolean, work: (follower: CellFollower) => Promise<T>): Promise<T> {
   return followRecipe({ quiet }, (follower, { tell }) =>
     work({

@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 
-/** What every command of an ablation takes. */
+/** The options shared by every ablation command. */
 export function ablateOptions() {
   return new Command()
     .argument('<file>', 'an ablation, for example ablations/example.yaml')

@@ -6,7 +6,7 @@ import { copyable } from '../copyable.ts'
 import { printJson, printTable } from '../output.ts'
 import { ablateOptions } from './options.ts'
 
-/** `ot-agent ablate plan`: what an ablation would do, cost and detect. */
+/** `ot-agent ablate plan`: what an ablation would run, cost and be able to detect. */
 export default () =>
   ablateOptions()
     .description(

@@ -3,7 +3,7 @@ import { intervalPlot } from '../../lib/interval-plot.ts'
 import { bars } from '../../lib/plot.ts'
 import type { Page } from '../eval/page.ts'
 
-/** An ablation as a page: a sentence for each variant, then the table and the plots. */
+/** Renders an ablation as a page: a sentence for each variant, then the table and the plots. */
 export function ablationPage(report: AblationReport): Page {
   const { name, rows, summary, missing, baseline, tests, seeds } = report
   const compared = rows.flatMap((row) => (row.comparison === null ? [] : [{ row, comparison: row.comparison }]))
@@ -80,7 +80,7 @@ function tablesOf(report: AblationReport, compared: readonly Compared[]): Page['
   ]
 }
 
-/** The plots of an ablation, by name: differences to the baseline, what each variant reached, and its rows. */
+/** The plots of an ablation by name: differences from the baseline, each variant's result, and its rows. */
 export function ablationPlots(report: AblationReport): { readonly name: string; readonly svg: string }[] {
   const { rows, scale, measure, baseline } = report
   const unit = scale === 'share' ? 'percent' : 'number'

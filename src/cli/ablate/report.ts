@@ -28,7 +28,7 @@ export default () =>
       else printPage(page)
     })
 
-/** Writes a result for programs and for people. */
+/** Writes a result as JSON, Markdown and HTML. */
 export async function writePage(dir: string, name: string, page: Page, result: object): Promise<void> {
   const files = { json: `${JSON.stringify(result, null, 2)}\n`, md: renderMarkdown(page), html: renderHtml(page) }
   for (const [ending, text] of Object.entries(files)) await writeFile(join(dir, `${name}.${ending}`), text)

@@ -12,7 +12,7 @@ import { note, printJson, printTable } from '../output.ts'
 import { followCells } from './follow-cells.ts'
 import { ablateOptions } from './options.ts'
 
-/** `ot-agent ablate run`: measures every variant, or what is missing of them. */
+/** `ot-agent ablate run`: measures every variant, or those still missing. */
 export default () =>
   ablateOptions()
     .description(

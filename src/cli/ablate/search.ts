@@ -9,7 +9,7 @@ import { followCells } from './follow-cells.ts'
 import { ablateOptions } from './options.ts'
 import { writePage } from './report.ts'
 
-/** `ot-agent ablate search`: good values of options, within a budget. */
+/** `ot-agent ablate search`: finds good option values within a budget. */
 export default () =>
   ablateOptions()
     .description(
@@ -30,7 +30,7 @@ export default () =>
       else printPage(page)
     })
 
-/** A search as a page: what is left, then round by round. */
+/** Renders a search as a page: the remaining variants, then each round. */
 function searchPage(result: SearchResult): Page {
   const { name, rounds, factor, spent, budget } = result
   const last = rounds.at(-1)

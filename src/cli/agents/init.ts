@@ -7,7 +7,7 @@ import { programName } from '../../lib/program-name.ts'
 import { note, printJson } from '../output.ts'
 import { writeNew } from '../write-new.ts'
 
-/** `ot-agent agents init`: a small agent that works, in one file, to change into the one you want. */
+/** `ot-agent agents init`: writes a small working agent in one file, to adapt. */
 export default () =>
   new Command()
     .description(
@@ -37,7 +37,7 @@ function checked(name: string): string {
   )
 }
 
-/** The template is a file of its own, so that it is checked and run like any other. */
+/** The template is a file in its own right, so that it is checked and run like any other. */
 async function template(name: string): Promise<string> {
   const text = await readFile(join(packageRoot, 'examples/agent-template/my-agent.ts'), 'utf8')
   return text.replaceAll('my-agent', name).replaceAll('MyAgent', className(name))

@@ -1,6 +1,6 @@
 import { listPluginsOf } from '../list-plugins.ts'
 
-/** `ot-agent agents list`: the agents that have a name. */
+/** `ot-agent agents list`: lists the named agents. */
 export default () =>
   listPluginsOf('agent', {
     plural: 'agents',

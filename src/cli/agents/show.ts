@@ -1,4 +1,4 @@
 import { showPlugin } from '../show-plugin.ts'
 
-/** `ot-agent agents show`: the options of an agent. */
+/** `ot-agent agents show`: shows an agent's options. */
 export default () => showPlugin('agent')

@@ -9,7 +9,7 @@ import { printJson } from '../output.ts'
 import { exitCodeOf, printCheck } from '../print-check.ts'
 import { confirmAtTerminal } from '../run/confirm.ts'
 
-/** `ot-agent agents test`: does this agent load, is its model there, does it answer, can it work? */
+/** `ot-agent agents test`: checks that an agent loads, its model exists and answers, and it can work on a task. */
 export default () =>
   new Command()
     .description(

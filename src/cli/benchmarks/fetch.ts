@@ -3,7 +3,7 @@ import { fetchBenchmark } from '../../app/datasets/fetch-benchmark.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 
-/** `ot-agent benchmarks fetch`: the tasks of a benchmark become a folder. */
+/** `ot-agent benchmarks fetch`: fetches a benchmark's tasks into a folder. */
 export default () =>
   new Command()
     .description(

@@ -2,7 +2,7 @@ import { Command } from '@commander-js/extra-typings'
 import { type ListedBenchmark, listBenchmarks } from '../../app/datasets/list-benchmarks.ts'
 import { printJson, printTable } from '../output.ts'
 
-/** `ot-agent benchmarks list`: what is known, and which packs are here. */
+/** `ot-agent benchmarks list`: lists known benchmarks and the packs on this machine. */
 export default () =>
   new Command()
     .description(

@@ -4,7 +4,7 @@ import { megabytes } from '../../lib/show-numbers.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 
-/** `ot-agent benchmarks pack`: the texts of a benchmark become hashes that recipes keep away from. */
+/** `ot-agent benchmarks pack`: hashes a benchmark's texts, for recipes to decontaminate against. */
 export default () =>
   new Command()
     .description(

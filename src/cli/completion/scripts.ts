@@ -4,21 +4,21 @@ import type { CompletedCommand, CompletedOption } from './tree.ts'
 export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
 
-/** The script that completes our commands in a shell. It starts no program of ours, so that a key press costs nothing. */
+/** A script that completes our commands in a shell. It starts no program, so a key press is instant. */
 export function renderCompletion(shell: Shell, tree: readonly CompletedCommand[]): string {
   return { bash: renderBash, zsh: renderZsh, fish: renderFish }[shell](tree)
 }
 
-/** The words of a command as scripts compare them, each with a space before it: ` jobs show`. */
+/** The words of a command as the scripts compare them, each preceded by a space: ` jobs show`. */
 const keyOf = ({ words }: CompletedCommand) => words.map((word) => ` ${word}`).join('')
 
-/** The patterns of a `case` that say that a word goes on to name a command. */
+/** The `case` patterns that match words which continue a command's name. */
 const known = (tree: readonly CompletedCommand[]) =>
   tree.flatMap((command) => (command.words.length === 0 ? [] : [`'${keyOf(command)}'`]))
 
 const valued = (options: readonly CompletedOption[]) => options.filter(({ takesValue }) => takesValue)
 
-/** Arms of `case "$at:$before"`: what follows an option that takes a value. Without choices it is a file. */
+/** Arms of `case "$at:$before"`: what follows an option that takes a value. Without choices it is a file name. */
 function valueArms(tree: readonly CompletedCommand[], offer: (choices: readonly string[]) => string): string[] {
   return tree.flatMap((command) =>
     valued(command.options).map(
@@ -122,12 +122,12 @@ function fishOption({ flags, takesValue, choices, summary }: CompletedOption): s
   return [...spelt, value, `-d ${fishQuoted(summary)}`].filter(Boolean).join(' ')
 }
 
-/** One word of a POSIX shell. */
+/** Quotes a word for a POSIX shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** One word of fish, which knows two escapes between single quotes. */
+/** Quotes a word for fish, which knows two escapes inside single quotes. */
 function fishQuoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 }

@@ -1,24 +1,24 @@
 import type { Group } from '../command-table.ts'
 
-/** One option of a command, as a shell completes it. */
+/** An option of a command, as a shell completes it. */
 export interface CompletedOption {
-  /** `-n` and `--n-concurrent`. */
+  /** For example `-n` and `--n-concurrent`. */
   readonly flags: readonly string[]
   readonly takesValue: boolean
   readonly choices: readonly string[]
   readonly summary: string
 }
 
-/** What can follow a command: other commands, options, and the values of its first argument. */
+/** What can follow a command: subcommands, options, and the values of its first argument. */
 export interface CompletedCommand {
-  /** The words of the command, without the program: `['jobs', 'show']`. */
+  /** The words of the command, without the program name: `['jobs', 'show']`. */
   readonly words: readonly string[]
   readonly below: readonly (readonly [name: string, summary: string])[]
   readonly options: readonly CompletedOption[]
   readonly choices: readonly string[]
 }
 
-/** Every command there is with its options, the program itself first. */
+/** Every command with its options, starting with the program itself. */
 export async function completionTree(group: Group, words: readonly string[] = []): Promise<CompletedCommand[]> {
   const below = Object.entries(group).map(([name, { summary }]) => [name, summary] as const)
   const own: CompletedCommand[] = words.length === 0 ? [{ words, below, options: [], choices: [] }] : []
@@ -43,7 +43,7 @@ export async function completionTree(group: Group, words: readonly string[] = []
   return [...own, ...(await Promise.all(nested)).flat()]
 }
 
-/** What needs no quotes in any shell. */
+/** True for a word that needs no quotes in any shell. */
 function isPlain(word: string): boolean {
   return /^[\w.:@+-]+$/.test(word)
 }

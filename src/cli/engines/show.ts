@@ -1,4 +1,4 @@
 import { showPlugin } from '../show-plugin.ts'
 
-/** `ot-agent engines show`: the options of an engine. */
+/** `ot-agent engines show`: shows an engine's options. */
 export default () => showPlugin('engine')

@@ -4,7 +4,7 @@ import { histogram } from '../../lib/plot.ts'
 import { percentInterval, points } from './numbers.ts'
 import type { Page, PageTable } from './page.ts'
 
-/** A comparison as a page; its first paragraph says whether the runs differ. */
+/** Renders a comparison as a page; its first paragraph says whether the runs differ. */
 export function comparePage({ runs, pairs }: EvalComparison): Page {
   const name = (at: number) => runs[at]?.name ?? ''
   const versus = ({ first, second }: ComparedPair) => `${name(first)} − ${name(second)}`
@@ -65,7 +65,7 @@ function leftOut({ leftOut: { onlyFirst, onlySecond, changed } }: ComparedPair, 
   return parts.length === 0 ? [] : [`Not compared in ${versus}: ${parts.join(', ')}.`]
 }
 
-/** The tasks at which two runs differ, the largest differences first. */
+/** The tasks on which two runs differ, largest difference first. */
 function taskTable({ tasks }: ComparedPair, versus: string): PageTable {
   const differing = tasks
     .filter(({ first, second }) => first !== second)

@@ -15,7 +15,7 @@ import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { registryEnvOption, registryOption } from '../registry/place.ts'
 
-/** `ot-agent eval listen`: evaluates models that have no result yet. */
+/** `ot-agent eval listen`: evaluates models that have no results yet. */
 export default () =>
   new Command()
     .description(
@@ -82,10 +82,10 @@ interface Ways {
   readonly pollSec: number
 }
 
-/** A launch is looked at at least this often. */
+/** A launch is polled at least this often. */
 const mostEverySec = 15
 
-/** How models are evaluated: in one of three ways. */
+/** Picks one of the three ways to evaluate models. */
 async function chooseWay(words: readonly string[], ways: Ways): Promise<Evaluate> {
   const { here, server: serverFile, launch: file, experimentsDir, run, jobsDir, pollSec } = ways
   const notify = (line: string) => note(oneLine(line))

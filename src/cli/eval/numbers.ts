@@ -12,7 +12,7 @@ export function percentInterval(interval: Interval | null): string {
   return `${percent(mean)} (${(low * 100).toFixed(1)} to ${(high * 100).toFixed(1)})`
 }
 
-/** A difference in points with its sign: `+6.1`. */
+/** A difference in percentage points with its sign: `+6.1`. */
 export function points(value: number): string {
   return `${value < 0 ? '−' : '+'}${Math.abs(value * 100).toFixed(1)}`
 }

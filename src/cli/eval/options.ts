@@ -8,7 +8,7 @@ export const maxFailedOption = () =>
     `highest percentage of trials with infrastructure failures; above it a result is partial and not ranked (default: ${usualFailedShare * 100})`,
   ).argParser(percentage)
 
-/** A number from 0 to 100, as a share. */
+/** Parses a number from 0 to 100 into a share. */
 export function percentage(text: string): number {
   const value = Number(text)
   if (!/^\d+(\.\d+)?$/.test(text) || value > 100)

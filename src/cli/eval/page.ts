@@ -2,12 +2,12 @@ import { escapeMarkup } from '../../lib/plot.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { printTable } from '../output.ts'
 
-/** A result for people, before it is a table, Markdown or HTML. All texts may be hostile. */
+/** A result before it is rendered as a table, Markdown or HTML. All text in it may be hostile. */
 export interface Page {
   readonly title: string
   readonly paragraphs: readonly string[]
   readonly tables: readonly PageTable[]
-  /** SVG documents, for HTML only. */
+  /** SVG documents, shown in HTML only. */
   readonly plots: readonly string[]
 }
 
@@ -15,7 +15,7 @@ export interface PageTable {
   readonly title: string
   readonly header: readonly string[]
   readonly rows: readonly (readonly string[])[]
-  /** Too long for a terminal. */
+  /** True for what is too long for a terminal. */
   readonly onlyInFiles?: boolean
 }
 
@@ -39,12 +39,12 @@ export function renderMarkdown({ title, paragraphs, tables }: Page): string {
   return `${[`# ${markdownText(title)}`, ...paragraphs.map(markdownText), ...blocks].join('\n\n')}\n`
 }
 
-/** Text that neither Markdown nor the HTML inside it takes for markup. */
+/** Escapes text so that neither Markdown nor the HTML inside it treats it as markup. */
 function markdownText(text: string): string {
   return oneLine(text).replace(/[\\`*_{}[\]<>#|!~&]/g, (sign) => `\\${sign}`)
 }
 
-/** One file that loads nothing and runs nothing. */
+/** Renders a single self-contained file without scripts. */
 export function renderHtml({ title, paragraphs, tables, plots }: Page): string {
   const row = (cells: readonly string[], tag: 'th' | 'td') =>
     `<tr>${cells.map((cell) => `<${tag}>${escapeMarkup(oneLine(cell))}</${tag}>`).join('')}</tr>`

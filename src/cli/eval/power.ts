@@ -6,7 +6,7 @@ import { UserError } from '../../core/errors.ts'
 import { printJson, printTable } from '../output.ts'
 import { percentage } from './options.ts'
 
-/** `ot-agent eval power`: what a comparison can detect, before it is run. */
+/** `ot-agent eval power`: what a comparison can detect, before running it. */
 export default () =>
   new Command()
     .description(

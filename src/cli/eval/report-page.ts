@@ -7,7 +7,7 @@ import { bars, short } from '../../lib/plot.ts'
 import { percent, percentInterval } from './numbers.ts'
 import type { Page, PageTable } from './page.ts'
 
-/** The results of jobs as a page. */
+/** Renders the results of jobs as a page. */
 export function reportPage(title: string, runs: readonly RunScore[]): Page {
   const isOne = runs.length === 1
   return {

@@ -34,7 +34,7 @@ export default () =>
       printPage(reportPage(reports.map(({ job }) => job).join(', '), runs))
     })
 
-/** Writes the report of a job into its directory, for programs and for people. */
+/** Writes a job's report into its directory, as JSON, Markdown and HTML. */
 export async function writeReport(report: EvalReport): Promise<void> {
   const page = reportPage(report.job, report.runs)
   const files = {

@@ -18,7 +18,7 @@ import { printPage } from './page.ts'
 import { writeReport } from './report.ts'
 import { reportPage } from './report-page.ts'
 
-/** `ot-agent eval run`: a benchmark, a model, an accuracy with its interval. */
+/** `ot-agent eval run`: runs a model on a benchmark and reports its accuracy with an interval. */
 export default () =>
   evalOptions()
     .description(
@@ -44,7 +44,7 @@ export default () =>
       const fromFile = options.envFile === undefined ? [] : await loadEnvFile(options.envFile)
       if (output !== undefined) await checkOutputFile(output)
       const asked = jobRequestOf(options)
-      // A place that cannot be is told before hours of work.
+      // Report an invalid registry address before hours of work.
       if (register) registryAddress({ registry, registryEnv })
       const interrupt = interruptSignal()
       if (uploadTraces !== undefined) await checkTracesTarget(uploadTraces, interrupt.signal)
@@ -82,7 +82,7 @@ export default () =>
       }
     })
 
-/** Uploads the traces; null when that failed, which costs nothing: the job is there, and they can be sent later. */
+/** Uploads the traces; null if that failed, which loses nothing: the job is on disk, and they can be sent later. */
 async function sendTraces(
   jobDir: string,
   target: Pick<TracesTarget, 'repository' | 'isPrivate'>,
@@ -100,7 +100,7 @@ async function sendTraces(
   }
 }
 
-/** Puts the result into the registry. One that cannot be reached costs nothing: the job is there, and can be entered later. */
+/** Adds the result to the registry. If that fails, nothing is lost: the job is on disk, and can be added later. */
 async function enter(jobDir: string, request: Omit<IngestRequest, 'from'>): Promise<void> {
   try {
     await ingest({ ...request, from: [jobDir] })
@@ -110,7 +110,7 @@ async function enter(jobDir: string, request: Omit<IngestRequest, 'from'>): Prom
   }
 }
 
-/** Shows events on stderr: checks and news as lines, trials as progress. */
+/** Shows events on stderr: checks and notices as lines, trials as progress. */
 function makeShow(quiet: boolean, verbose = false) {
   let progress: Progress | null = null
   const stop = () => {

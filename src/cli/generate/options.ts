@@ -5,7 +5,7 @@ import { factor, parseShare, passEnvFlag, several, wholeNumber } from '../../app
 import { flagOf, kindOf, ownOptions } from '../../app/generate/own-options.ts'
 import { UserError } from '../../core/errors.ts'
 
-/** The options that every pipeline has. */
+/** The options shared by every pipeline. */
 export function generateOptions() {
   return withModel(withTraces(withHow(withWhat(new Command()))))
 }
@@ -116,7 +116,7 @@ function withTraces<A extends unknown[], O extends OptionValues>(command: Comman
     )
 }
 
-/** Adds a pipeline's own options; one that every pipeline has already cannot be taken for another meaning. */
+/** Adds a pipeline's own options; a name that every pipeline already has cannot be redefined. */
 export function withOwnOptions(command: ReturnType<typeof generateOptions>, own: ZodObject | undefined): void {
   command.optionsGroup('This pipeline:')
   for (const [name, schema] of ownOptions(own)) {

@@ -5,7 +5,7 @@ import { nearPath } from '../../lib/files.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { note, printJson } from '../output.ts'
 
-/** Tells a person or a program what was made; the exit code is 3 when there was an infrastructure failure. */
+/** Reports what was generated, as text or JSON; the exit code is 3 after an infrastructure failure. */
 export function reportGeneration(summary: GenerationSummary, request: GenerationRequest, json: boolean): void {
   if (summary.status !== 'success') process.exitCode = 3
   if (json) printJson(summary)

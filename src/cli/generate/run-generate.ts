@@ -13,10 +13,10 @@ import { makeStageProgress } from '../progress/stage-progress.ts'
 import { confirmAtTerminal } from '../run/confirm.ts'
 import { reportGeneration } from './report.ts'
 
-/** Runs a pipeline as the command line asks: request, model, sandboxes, stages, summary, exit code. */
+/** Runs a pipeline from the command line: request, model, sandboxes, stages, summary, exit code. */
 export async function runGenerate(loaded: LoadedPipeline, asked: GenerateOptions): Promise<void> {
   const { pipeline } = loaded
-  // Packed tasks are made already: what is left is to run agents over them.
+  // Packed tasks are already made; what remains is to run agents on them.
   const options = asked.fromParquet === undefined ? asked : { ...asked, stage: 'traces' as const }
   if (options.source === 'fixture' && options.stage !== 'traces' && pipeline.source.real !== null)
     note(
@@ -46,7 +46,7 @@ export async function runGenerate(loaded: LoadedPipeline, asked: GenerateOptions
   }
 }
 
-/** Tells what a command line would do; only looks, and writes nothing. */
+/** Reports what a command line would do, without writing anything. */
 async function tellPlan(request: GenerationRequest, options: GenerateOptions, signal: AbortSignal): Promise<void> {
   const asked = packedTasksOf(options)
   const packed = asked && (await describePacked(asked, signal))

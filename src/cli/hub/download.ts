@@ -7,7 +7,7 @@ import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeTicker } from '../ticker.ts'
 
-/** `ot-agent hub download`: a dataset, or its tasks, become a folder. */
+/** `ot-agent hub download`: downloads a dataset, or its tasks, into a folder. */
 export default () =>
   new Command()
     .description(

@@ -51,7 +51,7 @@ test('squash makes one commit of a history and keeps the files', async () => {
   expect(repo.history('main').map(({ title }) => title)).toEqual(['fresh start'])
   expect([...(repo.commit('main')?.files.keys() ?? [])]).toEqual(['.gitattributes', 'a.txt', 'b.txt'])
   expect(repo.commit(old?.sha ?? '')).toBeUndefined()
-  // There is nothing left to squash.
+  // Nothing is left to squash.
   expect(JSON.parse(await run(squash, 'org/set', '--json'))).toMatchObject({ commits: 1, commit: null })
 })
 

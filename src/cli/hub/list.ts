@@ -3,7 +3,7 @@ import { listHub } from '../../app/hub/list.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, printTable } from '../output.ts'
 
-/** `ot-agent hub list`: the models and datasets of an organization. */
+/** `ot-agent hub list`: lists an organization's models and datasets. */
 export default () =>
   new Command()
     .description(

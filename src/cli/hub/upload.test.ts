@@ -51,7 +51,7 @@ async function makeJob(jobName: string): Promise<string> {
   return jobDir
 }
 
-/** Uploads, downloads and unpacks; gives the folder of jobs that came back. */
+/** Uploads, downloads and unpacks; returns the folder of jobs that came back. */
 async function roundTrip(from: string): Promise<string> {
   const done = JSON.parse(await run(upload, 'hub', from, 'me/logs', '--json', '--replace'))
   expect([...done.added].sort()).toEqual(['README.md', 'logs.parquet'])
@@ -62,7 +62,7 @@ async function roundTrip(from: string): Promise<string> {
   return jobs
 }
 
-/** What is uploaded says of each file only whether it can be run; the umask of many users leaves more. */
+/** Uploads keep only whether a file is executable; many users' umask leaves more mode bits. */
 function withUsualModes(tree: Tree): Tree {
   return Object.fromEntries(
     Object.entries(tree).map(([path, entry]) => [
@@ -149,7 +149,7 @@ describe('--register', () => {
     const commit = hub.repo('me/traces').commit('main')?.sha
     const row = { name: 'me/traces', dataset_type: 'RL', data_location: 'me/traces', num_tasks: 2, num_rows: 3 }
     expect(await inRegistry(dataset)).toEqual([{ ...row, hf_commit_hash: commit }])
-    // The same again sends nothing, and leaves the commit that is known.
+    // Sending the same files again uploads nothing and keeps the known commit.
     await register(join(dir, 'traces'), 'me/traces', '--dataset-type', 'SFT')
     expect(await inRegistry(dataset)).toEqual([{ ...row, dataset_type: 'SFT', hf_commit_hash: commit }])
   })

@@ -11,7 +11,7 @@ import { note, printJson } from '../output.ts'
 import { registryEnvOption, registryOption } from '../registry/place.ts'
 import { makeTicker } from '../ticker.ts'
 
-/** `ot-agent hub upload`: a folder becomes a dataset, or a part of one. */
+/** `ot-agent hub upload`: uploads a folder as a dataset, or as part of one. */
 export default () =>
   new Command()
     .description(
@@ -44,7 +44,7 @@ export default () =>
     .option('--json', 'print the result as JSON')
     .action(async (dir, repository, options) => {
       const { registry, registryEnv } = options
-      // A place that cannot be is told before anything is sent.
+      // Report an invalid registry address before sending anything.
       if (options.register) registryAddress({ registry, registryEnv })
       const interrupt = interruptSignal()
       const tick = makeTicker()
@@ -81,7 +81,9 @@ interface Sent {
   readonly done: Uploaded
 }
 
-/** Registers what was uploaded. One that cannot be registered is uploaded all the same: that is said, and the exit code is 3. */
+/**
+ * Registers what was uploaded. If that fails, the upload still stands: the error is reported and the exit code is 3.
+ */
 async function enter({ dir, type, isModel, isPublic, sent, done }: Sent, place: RegistryPlace): Promise<void> {
   const { repository, commit } = done
   const isOnHub = !repository.startsWith('file:')

@@ -6,7 +6,7 @@ import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, printTable } from '../output.ts'
 import { recursiveOption } from '../traces/options.ts'
 
-/** `ot-agent jobs best`: a copy of the best trial of each task. */
+/** `ot-agent jobs best`: copies the best trial of each task. */
 export default () =>
   new Command()
     .description(

@@ -34,7 +34,7 @@ async function run(make: MakeCommand, ...argv: string[]): Promise<string> {
 
 const startedAt = '2026-11-15T00:00:55.187153Z'
 
-/** A job of ours with these trials ended, out of `total`. */
+/** Makes a job of ours with these trials finished, out of `total`. */
 async function makeJob(
   name: string,
   records: readonly TrialRecord[],
@@ -293,7 +293,7 @@ describe('every command finds a job by its bare name', () => {
 
 test('resume finds a job by its bare name', async () => {
   await makeJob('nightly', [someRecord()], 1)
-  // The job was found: it is one without tasks.
+  // The job was found; it just has no tasks.
   await expect(run(resume, 'nightly')).rejects.toThrow('expected tasks to run, got none')
   await expect(run(resume, 'other')).rejects.toThrow('found neither other nor')
 })

@@ -56,7 +56,7 @@ test('what was said to a model is the same after packing and unpacking, and so i
     await run(exportTraces, '-p', jobDir, '--out', out, '--format', 'jsonl', '--episodes', 'all')
     const [file = ''] = (await readdir(join(out, 'jsonl'))).filter((each) => each.endsWith('.jsonl'))
     const { runs } = JSON.parse(await readFile(join(out, 'manifest.json'), 'utf8'))
-    // Trials are packed side by side: their order is that in which they were done.
+    // Trials are packed concurrently, so rows are in the order in which they finished.
     const rows = (await readFile(join(out, 'jsonl', file), 'utf8')).trim().split('\n').sort()
     return { rows, runs }
   }
@@ -69,7 +69,7 @@ test('what was said to a model is the same after packing and unpacking, and so i
   for (const [file, bytes] of said) expect(await readFile(file)).toEqual(bytes)
 })
 
-/** Two calls, with words that a careless copy would change. */
+/** Two calls, containing text that a careless copy would alter. */
 function exchangesOf(name: string): string {
   const log = new ExchangeLog()
   const usage = { inputTokens: 1, cacheTokens: 0, outputTokens: 1 }

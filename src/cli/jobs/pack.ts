@@ -6,7 +6,7 @@ import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeTicker } from '../ticker.ts'
 
-/** `ot-agent jobs pack`: trial directories become a few packed files. */
+/** `ot-agent jobs pack`: packs trial directories into a few files. */
 export default () =>
   new Command()
     .description(

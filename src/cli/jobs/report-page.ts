@@ -7,10 +7,10 @@ import { renderDuration } from '../../lib/show-numbers.ts'
 import { percent } from '../eval/numbers.ts'
 import type { Page, PageTable } from '../eval/page.ts'
 
-/** Rows of a list that are shown; --json has all. */
+/** Rows shown per list; --json has them all. */
 const shown = 30
 
-/** A report of jobs for people. */
+/** Renders a report on jobs as a page. */
 export function jobsPage(report: JobsReport): Page {
   const { jobs, trials, solved, runtime, turns, commands, failures } = report
   const judged = failures?.judged ?? null
@@ -42,7 +42,7 @@ const names = {
   total: 'total',
 } as const
 
-/** Times of trials, with a digit more where a second is much. */
+/** Formats a trial's time, with an extra digit where a second matters. */
 function timeText(seconds: number): string {
   return seconds < 10 ? `${seconds.toFixed(1)}s` : renderDuration(seconds)
 }

@@ -29,7 +29,7 @@ interface Turn {
   readonly sees?: string
 }
 
-/** A trial whose agent took these turns; `sec` is how long it took. */
+/** A trial whose agent took these turns and `sec` seconds. */
 function trial(name: string, turns: readonly Turn[], over: Partial<TrialRecord> = {}, sec = 60): TrialToStore {
   const [task = name] = name.split('__')
   const base = agentRecord({ name, ...over })

@@ -14,7 +14,7 @@ import { makeTicker } from '../ticker.ts'
 import { recursiveOption } from '../traces/options.ts'
 import { jobsPage } from './report-page.ts'
 
-/** `ot-agent jobs report`: where time, turns, commands and failures of jobs were. */
+/** `ot-agent jobs report`: where the time, turns, commands and failures of jobs went. */
 export default () =>
   new Command()
     .description(

@@ -9,7 +9,7 @@ import { note, printJson, printTable } from '../output.ts'
 import { confirmAtTerminal } from '../run/confirm.ts'
 import { hiddenValuesOf, withHiddenValues } from '../run/hidden-value-flags.ts'
 
-/** `ot-agent jobs rescore`: the tests alone, on what the trials kept. */
+/** `ot-agent jobs rescore`: reruns only the tests, on what the trials kept. */
 export default () =>
   withHiddenValues(
     withJudge(

@@ -8,7 +8,7 @@ import { findJob } from '../../app/jobs/find-job.ts'
 import { hiddenValuesOf, withHiddenValues } from '../run/hidden-value-flags.ts'
 import { runAskedJob } from '../run/run-asked-job.ts'
 
-/** `ot-agent jobs resume`: does what is left of a job, as its own files describe it. */
+/** `ot-agent jobs resume`: finishes a job as its own files describe it. */
 export default () =>
   withHiddenValues(
     withJudge(

@@ -11,10 +11,10 @@ import { exceptionOf } from '../../core/trial-exception.ts'
 import { hiddenValuesOf, withHiddenValues } from '../run/hidden-value-flags.ts'
 import { runAskedJob } from '../run/run-asked-job.ts'
 
-/** Boundaries whose failures say nothing about task, agent or tests. */
+/** Boundaries whose failures say nothing about the task, agent or tests. */
 const infrastructure: readonly string[] = ['sandbox', 'model', 'store', 'scheduler']
 
-/** `ot-agent jobs retry`: takes failed trials back and runs them again. */
+/** `ot-agent jobs retry`: discards failed trials and runs them again. */
 export default () =>
   withHiddenValues(
     withJudge(
@@ -49,7 +49,7 @@ export default () =>
     )
   })
 
-/** Codes are names of classes; another word was meant to be one of ours. */
+/** Error codes are class names; any other word must be one of our boundaries. */
 function checkOnly(only: string): void {
   if (['infra', 'failed', 'cancelled'].includes(only) || /^[A-Z]\w+$/.test(only)) return
   throw new UserError(

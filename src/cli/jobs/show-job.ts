@@ -7,7 +7,7 @@ import { oneLine } from '../../lib/visible.ts'
 import { printTable } from '../output.ts'
 import { renderNoValidReply, renderPassAtK } from '../progress/progress.ts'
 
-/** The report for a person: the job, its groups, its trials, and what must be known about them. */
+/** Prints a report for people: the job, its groups, its trials, and anything they should know about them. */
 export function printReport(report: JobReport): void {
   process.stdout.write(`${headOf(report).map(oneLine).join('\n')}\n`)
   if (report.trials.length === 0) return

@@ -9,7 +9,9 @@ import { cutMiddle, wrap } from '../fit.ts'
 
 const width = 80
 
-/** One trial on one screen: why it ended, what was done, what the tests and the log say, and what to run next. */
+/**
+ * Prints one trial on one screen: why it ended, what was done, what the tests and the log say, and what to run next.
+ */
 export function printTrial(report: TrialReport): void {
   const { trial, why, turns, agentOutput, testOutput, logLine } = report
   const lines = [
@@ -64,13 +66,13 @@ function count(tokens: number | null): string {
   return tokens === null ? '?' : renderCount(tokens)
 }
 
-/** Where in the code of a plug-in, if that is known: our own places are not recorded. */
+/** Where in a plug-in's code an error was thrown, if known; locations in our own code are not recorded. */
 function thrownAt({ end }: TrialRecord): string | null {
   if (end.kind !== 'failed') return null
   return /^ +at (.*)$/m.exec(end.failure.stack)?.[1] ?? null
 }
 
-/** The sentence has the first line; more is what a build or a server printed. */
+/** The first line is already in the sentence; the rest is what a build or a server printed. */
 function failureLines(message: string): string[] {
   const [, ...more] = message.trim().split('\n')
   return outputLines('the failure', { file: 'exception.txt', lines: more }, failureShown)
@@ -132,7 +134,7 @@ function failedTests(names: readonly string[]): string[] {
   return [`failed tests: ${names.length}`, ...shown, ...more]
 }
 
-/** With the time of day only: the date is the job's. */
+/** Shows only the time of day; the job already has the date. */
 function logLines(line: string | null): string[] {
   if (line === null) return []
   const short = oneLine(line).replace(/^\S+T([\d:]{8})\S*/, '$1')
@@ -164,7 +166,7 @@ function indented(line: string): string {
   return `  ${line}`
 }
 
-/** How one trial resumed, in words. */
+/** Describes how a trial resumed. */
 function describeResumed(resumed: Resumed): string {
   if (resumed.kind === 'not-replayed') return `started over: ${resumed.reason}`
   if (resumed.kind === 'replayed') {

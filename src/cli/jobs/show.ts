@@ -4,7 +4,7 @@ import { reportJob } from '../../app/jobs/job-report.ts'
 import { printJson } from '../output.ts'
 import { printReport } from './show-job.ts'
 
-/** `ot-agent jobs show`: one job, trial by trial, or one trial of it. */
+/** `ot-agent jobs show`: shows a job trial by trial, or one trial of it. */
 export default () =>
   new Command()
     .description(

@@ -5,7 +5,7 @@ import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeTicker } from '../ticker.ts'
 
-/** `ot-agent jobs unpack`: packed files become trial directories again. */
+/** `ot-agent jobs unpack`: turns packed files back into trial directories. */
 export default () =>
   new Command()
     .description(

@@ -2,7 +2,7 @@ import { cancelLaunch } from '../../app/launches.ts'
 import { note, printJson } from '../output.ts'
 import { launchCommand } from './launch-command.ts'
 
-/** `ot-agent launch cancel`: stops what waits or runs. */
+/** `ot-agent launch cancel`: cancels waiting and running jobs. */
 export default () =>
   launchCommand()
     .description(

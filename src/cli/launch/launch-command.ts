@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 
-/** What every command about a launch takes. */
+/** The options shared by every command about a launch. */
 export function launchCommand() {
   return new Command()
     .argument('[launch]', 'name of the launch, or the start of it (default: the latest)')

@@ -2,7 +2,7 @@ import { Command } from '@commander-js/extra-typings'
 import { listLaunches } from '../../app/launches.ts'
 import { note, printJson, printTable } from '../output.ts'
 
-/** `ot-agent launch list`: the launches of an experiments directory. */
+/** `ot-agent launch list`: lists the launches in an experiments directory. */
 export default () =>
   new Command()
     .description('Lists the launches recorded in a directory, oldest first.')

@@ -2,7 +2,7 @@ import { wholeNumber } from '../../app/flags/values.ts'
 import { launchLogs } from '../../app/launches.ts'
 import { launchCommand } from './launch-command.ts'
 
-/** `ot-agent launch logs`: the end of what each job printed. */
+/** `ot-agent launch logs`: shows the end of each job's output. */
 export default () =>
   launchCommand()
     .description('Prints the end of the logs of the jobs of a launch.')

@@ -32,7 +32,7 @@ export function printPlan(plan: LaunchPlan, asJson: boolean): void {
   printJson({ schema: 'launch-plan/1', ...facts })
 }
 
-/** Everything that a launch would write and run, as text. */
+/** Renders everything that a launch would write and run. */
 export function renderLaunch({ launch, notes, scripts, commands }: LaunchPlan): string {
   const { cluster, experimentsDir, jobs, files } = launch
   const lines = [
@@ -64,7 +64,7 @@ function detailsOf({ resources, place, array, after, restarts }: LaunchJob): str
   return ` (${parts.join(', ')})`
 }
 
-/** News of a launch, on stderr. */
+/** Prints a launch event on stderr. */
 export function noteEvent(event: LaunchEvent): void {
   if (event.kind === 'note') note(event.text)
   else {

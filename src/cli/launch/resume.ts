@@ -3,7 +3,7 @@ import { printJson } from '../output.ts'
 import { launchCommand } from './launch-command.ts'
 import { noteEvent } from './print-launch.ts'
 
-/** `ot-agent launch resume`: hands over again what is neither done nor waits nor runs. */
+/** `ot-agent launch resume`: resubmits the jobs that are neither finished, waiting nor running. */
 export default () =>
   launchCommand()
     .description(

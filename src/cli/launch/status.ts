@@ -2,7 +2,7 @@ import { type JobStatus, launchStatus, type UnitStatus } from '../../app/launche
 import { printJson, printTable } from '../output.ts'
 import { launchCommand } from './launch-command.ts'
 
-/** `ot-agent launch status`: the states of the jobs of a launch. */
+/** `ot-agent launch status`: shows the states of a launch's jobs. */
 export default () =>
   launchCommand()
     .description(
@@ -18,7 +18,7 @@ export default () =>
       else printJobs(status.jobs)
     })
 
-/** One line for each job. */
+/** Prints one line for each job. */
 export function printJobs(jobs: readonly JobStatus[]): void {
   printTable(
     ['job', 'state', 'tasks', 'ids', 'why'],
@@ -26,7 +26,7 @@ export function printJobs(jobs: readonly JobStatus[]): void {
   )
 }
 
-/** `12 done, 3 running`. */
+/** For example `12 done, 3 running`. */
 export function shownCounts(units: JobStatus['units']): string {
   return Object.entries(units)
     .map(([name, count]) => `${count} ${name}`)

@@ -3,7 +3,7 @@ import { wholeNumber } from '../../app/flags/values.ts'
 import { writeRunSummary } from '../../app/launch/run-summary.ts'
 import { printJson } from '../output.ts'
 
-/** `ot-agent launch summary`: what a training job calls when its trainer has ended. */
+/** `ot-agent launch summary`: called by a training job when its trainer has finished. */
 export default () =>
   new Command()
     .description(

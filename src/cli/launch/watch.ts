@@ -5,7 +5,7 @@ import { note, printJson } from '../output.ts'
 import { launchCommand } from './launch-command.ts'
 import { printJobs, shownCounts } from './status.ts'
 
-/** `ot-agent launch watch`: a line whenever something changes, until nothing waits or runs. */
+/** `ot-agent launch watch`: prints a line on every change, until nothing is waiting or running. */
 export default () =>
   launchCommand()
     .description(

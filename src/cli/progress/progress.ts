@@ -6,7 +6,7 @@ import { visible } from '../../lib/visible.ts'
 import { pastGuard, type Screen } from '../output.ts'
 import type { Standing, Tally } from './tally.ts'
 
-/** Shows a person how a job goes; must be stopped, so that the last state stays on the screen. */
+/** Shows a job's progress to a person; call `stop` so that the final state stays on the screen. */
 export interface Progress extends JobWatch {
   started(trial: { readonly name: string }): void
   stop(): void
@@ -14,10 +14,10 @@ export interface Progress extends JobWatch {
 
 const redrawMs = 200
 const lineEveryMs = 10_000
-/** A job this small tells of each trial. */
+/** A job with at most this many trials prints a line for each. */
 const fewTrials = 50
 
-/** A table that redraws itself on a terminal, plain lines anywhere else or when verbose, nothing when quiet. */
+/** A self-redrawing table on a terminal, plain lines elsewhere or when verbose, nothing when quiet. */
 export function makeProgress(tally: Tally, screen: Screen, quiet: boolean, verbose = false): Progress {
   if (quiet)
     return watching(
@@ -79,10 +79,10 @@ function watching(tally: Tally, tell: (line: string) => void, stop: () => void):
   }
 }
 
-/** Names that fit below the table; the others are counted. */
+/** How many names fit below the table; the rest are only counted. */
 const namesShown = 4
 
-/** The standing as a small table and a line of what runs, each line cut to the terminal's width. */
+/** Renders progress as a small table and a line of running trials, each line cut to the terminal's width. */
 export function renderTable(standing: Standing, nowMs: number, width: number): string[] {
   const cells = Object.entries(cellsOf(standing))
   const widths = cells.map(([title, value]) => Math.max(title.length, value.length))
@@ -91,7 +91,7 @@ export function renderTable(standing: Standing, nowMs: number, width: number): s
   return lines.filter((line) => line !== '').map((line) => line.trimEnd().slice(0, Math.max(width - 1, 20)))
 }
 
-/** The standing as one line for a log. */
+/** Renders progress as one line for a log. */
 export function renderLine(standing: Standing): string {
   const { done, mean, failed, tokens, cost, ETA, ...rest } = cellsOf(standing)
   const more = Object.entries({ mean, failed, ...rest, tokens, cost, ETA }).filter(([, value]) => value !== '-')
@@ -123,7 +123,7 @@ function runningLine({ running }: Standing, nowMs: number): string {
   return `  ${[...names, ...more].join(', ')}`
 }
 
-/** `2: 0.700, 4: 0.812`: of many attempts, every doubling and the most; all of them are in the JSON. */
+/** `2: 0.700, 4: 0.812`: with many attempts, only powers of two and the largest; the JSON has them all. */
 export function renderPassAtK(passes: Iterable<readonly [k: number, value: number]>): string {
   const all = [...passes]
   const most = Math.max(...all.map(([k]) => k))
@@ -131,7 +131,7 @@ export function renderPassAtK(passes: Iterable<readonly [k: number, value: numbe
   return shown.map(([k, value]) => `${k}: ${value.toFixed(3)}`).join(', ') || '-'
 }
 
-/** How many rewards of a job say nothing about its tasks; null when none is of that kind. */
+/** How many of a job's rewards say nothing about its tasks; null if none. */
 export function renderNoValidReply({ noValidReply, scored }: Denominators): string | null {
   if (noValidReply === 0) return null
   return `${noValidReply} of ${scored} scored trials never received a valid reply: their rewards say nothing about the tasks, and they produce no traces`

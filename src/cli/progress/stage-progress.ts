@@ -5,27 +5,27 @@ import { cutMiddle } from '../fit.ts'
 import { pastGuard, type Screen } from '../output.ts'
 import { makeTally, type Tally } from './tally.ts'
 
-/** A stage that begins. */
+/** The start of a stage. */
 export interface StageStart {
   readonly title: string
-  /** From 1. */
+  /** Starts at 1. */
   readonly index: number
   readonly of: number
-  /** How many rows it will see; null when that is not known. */
+  /** How many rows it will process; null if unknown. */
   readonly total: number | null
 }
 
-/** Shows a person how far work in stages is; must be stopped, so that nothing is drawn afterwards. */
+/** Shows a person how far staged work is; call `stop` so that nothing is drawn afterwards. */
 export interface StageProgress {
   start(stage: StageStart): void
-  /** What the stage does now, where that is not its rows. */
+  /** What the stage is doing when it is not processing rows. */
   doing(what: string): void
-  /** How many rows of the stage are done. */
+  /** How many rows the stage has done. */
   advance(done: number): void
   end(rows: number, cached: boolean): void
-  /** News, above what is redrawn; told in quiet too. */
+  /** Prints a notice above the redrawn area, even in quiet mode. */
   tell(line: string): void
-  /** Draws nothing while a person is asked something. */
+  /** Draws nothing while asking a person something. */
   hold<T>(ask: () => Promise<T>): Promise<T>
   /** Follows the trials that the stage runs. */
   readonly watchTrials: (start: JobStart) => JobWatch & { stop(): void }
@@ -46,10 +46,10 @@ interface Options {
 }
 
 const redrawMs = 200
-/** How often a long stage says how far it is where nothing can be redrawn. */
+/** How often a long stage reports progress where nothing can be redrawn. */
 const lineEveryMs = 60_000
 
-/** A bar that redraws itself on a terminal, a line for each stage anywhere else, nothing when quiet. */
+/** A self-redrawing bar on a terminal, one line per stage elsewhere, nothing when quiet. */
 export function makeStageProgress(options: Options): StageProgress {
   const { screen, quiet, env = process.env, nowMs = () => performance.now() } = options
   const isLive = screen.isTTY === true && env.TERM !== 'dumb'
@@ -98,12 +98,12 @@ export function makeStageProgress(options: Options): StageProgress {
   }
 }
 
-/** Keeps the time of stages, and what they have cost. */
+/** Tracks how long stages take and what they cost. */
 class Clock {
   stage: Stage | null = null
   private trials: Tally | null = null
   private spentUsd: number | null = null
-  /** Seconds of the stages that ran, without those that were there already. */
+  /** How long each stage took, without the cached ones. */
   private readonly tookSec: number[] = []
   constructor(private readonly nowMs: () => number) {}
 
@@ -115,7 +115,7 @@ class Clock {
     if (this.stage) this.stage = { ...this.stage, ...change }
   }
 
-  /** The line that stays when a stage has ended. */
+  /** The line that stays on the screen once a stage has ended. */
   end(rows: number, cached: boolean): string | null {
     const { stage } = this
     if (stage === null) return null
@@ -141,7 +141,7 @@ class Clock {
     }
   }
 
-  /** The stage as a bar, and what runs in it. */
+  /** Renders the stage as a bar, with what is running in it. */
   lines(columns: number): string[] {
     const { stage } = this
     if (stage === null) return []
@@ -169,7 +169,9 @@ class Clock {
     return second === '' ? [first] : [first, cutMiddle(`  ${oneLine(second)}`, width)]
   }
 
-  /** Of everything: what is left of this stage, and for each stage below it as long as one took so far. */
+  /**
+   * Seconds until everything is done: the rest of this stage, plus the average stage so far for each stage after it.
+   */
   private etaSec(stage: Stage, share: number | null, trialsSec: number | null): number | null {
     const sec = this.elapsedSec(stage)
     const left = trialsSec ?? (share === null || share === 0 ? null : (sec * (1 - share)) / share)
@@ -197,14 +199,14 @@ function renderRate(done: number, sec: number): string | null {
   return `${rate >= 100 ? renderCount(Math.round(rate)) : rate >= 10 ? rate.toFixed(0) : rate.toFixed(1)}/${unit}`
 }
 
-/** Lines at the bottom of a terminal that are drawn over and over. */
+/** Lines at the bottom of a terminal that are redrawn in place. */
 class Block {
   private height = 0
   private readonly write: (text: string) => unknown
   private readonly hasColor: boolean
   constructor(screen: Screen, env: Readonly<Record<string, string | undefined>>) {
     this.write = pastGuard(screen)
-    // https://no-color.org: any text but the empty one.
+    // https://no-color.org: any non-empty value.
     this.hasColor = (env.NO_COLOR ?? '') === ''
   }
 
@@ -217,7 +219,7 @@ class Block {
     this.shown = lines
   }
 
-  /** A line that stays, above what is redrawn. */
+  /** Prints a permanent line above the redrawn area. */
   above(line: string): void {
     const { shown } = this
     this.write(`${this.clear()}${this.colored(line)}\n`)

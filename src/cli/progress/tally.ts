@@ -1,11 +1,11 @@
 import type { JobStart } from '../../app/job/perform-job.ts'
 import type { Boundary } from '../../core/errors.ts'
 
-/** How a job stands, for people. */
+/** A job's progress, for people. */
 export interface Standing {
   readonly done: number
   readonly total: number
-  /** Running trials, the longest running first, with when they started. */
+  /** Running trials and their start times, longest running first. */
   readonly running: readonly { readonly name: string; readonly sinceMs: number }[]
   readonly retries: number
   readonly meanReward: number | null
@@ -13,11 +13,11 @@ export interface Standing {
   readonly cancelled: number
   readonly tokens: number | null
   readonly costUsd: number | null
-  /** Seconds until the end if it goes on like this; null as long as nothing is known. */
+  /** Estimated seconds until the end at the current rate; null while unknown. */
   readonly etaSec: number | null
 }
 
-/** Adds to a job's statistics what is known only while it runs: which trials run, and how fast. */
+/** Adds to a job's statistics what is only known while it runs: which trials are running, and how fast they finish. */
 export interface Tally {
   started(name: string): void
   retried(name: string): void

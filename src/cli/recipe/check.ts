@@ -5,7 +5,7 @@ import { copyable } from '../copyable.ts'
 import { note, printJson, printTable } from '../output.ts'
 import { recipeOptions } from './options.ts'
 
-/** `ot-agent recipe check`: what a recipe would do, and what it lacks, before anything runs. */
+/** `ot-agent recipe check`: what a recipe would do and what it lacks, before running anything. */
 export default () =>
   recipeOptions()
     .description(
@@ -37,7 +37,7 @@ function printForecast(lock: CheckedRecipe['lock'], told: readonly StageForecast
 
 function cells(told: StageForecast | undefined, takesRows: boolean): string[] {
   const { rows, rollouts, modelCalls, tokens, costUsd, hours } = told?.expected ?? ({ rows: null } as Expectation)
-  // A stage that asks a model pays for it, even where the price is not known.
+  // A stage that calls a model costs money even if the price is unknown.
   const unknown = modelCalls === undefined ? undefined : null
   return [
     takesRows ? told?.taken : undefined,
@@ -54,7 +54,7 @@ function shown(value: number): string {
   return Number.isInteger(value) ? String(value) : value.toFixed(2)
 }
 
-/** Prints what a recipe lacks, each with the command that provides it. */
+/** Prints what a recipe lacks, each item with the command that provides it. */
 function printMissing(missing: readonly Missing[]): void {
   const rows = missing.map(({ stages, what, provide }) => [
     stages.join(', '),

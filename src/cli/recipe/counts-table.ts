@@ -3,7 +3,7 @@ import type { ScoreStatistics } from '../../core/score-statistics.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { printTable } from '../output.ts'
 
-/** Prints what every stage took, gave and dropped, and why. */
+/** Prints how many rows each stage took, kept and dropped, and why. */
 export function printCounts(stages: readonly StageCount[]): void {
   printTable(
     ['stage', 'in', 'out', 'dropped'],
@@ -19,10 +19,10 @@ export function printCounts(stages: readonly StageCount[]): void {
   )
 }
 
-/** Columns for sources; smaller ones share the last. */
+/** Number of source columns; smaller sources share the last one. */
 const mostSources = 6
 
-/** Prints how many rows of each source are left after every step, the sources that give most first. */
+/** Prints how many rows of each source remain after every step, largest sources first. */
 export function printSources(
   steps: readonly { readonly id: string; readonly sources: Readonly<Record<string, number>> }[],
 ): void {
@@ -46,7 +46,7 @@ export function printSources(
   )
 }
 
-/** Prints statistics of the scores that stages chose rows by, and the score at which each drew the line. */
+/** Prints statistics of the scores by which stages selected rows, and each stage's cutoff. */
 export function printScores(scores: readonly ({ readonly stage: string } & ScoreStatistics)[]): void {
   if (scores.length === 0) return
   process.stdout.write('\n')

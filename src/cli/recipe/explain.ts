@@ -6,7 +6,7 @@ import { oneLine } from '../../lib/visible.ts'
 import { note, printJson } from '../output.ts'
 import { printCounts, printScores, printSources } from './counts-table.ts'
 
-/** `ot-agent recipe explain`: how many rows each stage kept, of which source, and why the others went. */
+/** `ot-agent recipe explain`: how many rows of each source every stage kept, and why it dropped the others. */
 export default () =>
   new Command()
     .description(
@@ -43,7 +43,7 @@ export default () =>
         )
     })
 
-/** Of what a row begins with, at most this much is printed. */
+/** At most this many characters of a row's beginning are printed. */
 const shownChars = 160
 
 function printDropped({ stage, reasons, total, rows }: DroppedRows): void {
@@ -64,7 +64,7 @@ function printDropped({ stage, reasons, total, rows }: DroppedRows): void {
   if (rows.length < total) note(`${rows.length} of ${total} rows; --rows shows more`)
 }
 
-/** What a reader recognizes a row by: what was asked, or its fields. */
+/** What identifies a row to a reader: its prompt, or its fields. */
 function beginningOf(row: DroppedRow['row']): string {
   if (row === null) return ''
   const messages: unknown = row.conversations

@@ -3,7 +3,7 @@ import type { RolloutAsk } from '../../app/recipe/roll-out.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { makeStageProgress, type StageProgress } from '../progress/stage-progress.ts'
 
-/** Runs recipe work at the terminal: shows how far it is, and stops it on Ctrl-C. */
+/** Runs recipe work at the terminal: shows progress, and stops on Ctrl-C. */
 export async function followRecipe<T>(
   { quiet, ...trials }: { readonly quiet: boolean } & Omit<RolloutAsk, 'notify' | 'watchTrials'>,
   work: (follower: RecipeFollower, progress: StageProgress) => Promise<T>,

@@ -7,7 +7,7 @@ import { programName } from '../../lib/program-name.ts'
 import { note, printJson } from '../output.ts'
 import { writeNew } from '../write-new.ts'
 
-/** `ot-agent recipe init`: a small recipe that runs offline, to change into the one you want. */
+/** `ot-agent recipe init`: writes a small recipe that runs offline, to adapt. */
 export default () =>
   new Command()
     .description(

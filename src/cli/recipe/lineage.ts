@@ -3,7 +3,7 @@ import { lineageOfRow, type RowLineage, type Sighting } from '../../app/recipe/r
 import { oneLine } from '../../lib/visible.ts'
 import { printJson } from '../output.ts'
 
-/** `ot-agent recipe lineage`: the way of one row from its source to where it ended. */
+/** `ot-agent recipe lineage`: traces one row from its source to where it ended up. */
 export default () =>
   new Command()
     .description(
@@ -39,7 +39,7 @@ function lineOf(sighting: Sighting): string {
   return `${sighting.step}: kept ${String(row.id)} ${[...facts.map((key) => `${key}=${row[key]}`), ...signals].join(' ')}`
 }
 
-/** Bytes of an archive say nothing to a reader. */
+/** Leaves out archive bytes, which mean nothing to a reader. */
 function withoutArchive({ id, way, task }: RowLineage): object {
   const strip = (row: Readonly<Record<string, unknown>>) =>
     Object.fromEntries(Object.entries(row).filter(([key]) => key !== 'archive' && key !== 'conversations'))

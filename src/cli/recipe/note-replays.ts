@@ -4,7 +4,7 @@ import { programName } from '../../lib/program-name.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { note } from '../output.ts'
 
-/** Says what the replay of a sample of each dataset's rows came to; a row that does not hold is a warning. */
+/** Reports how replaying a sample of each dataset's rows went; a row that does not replay is a warning. */
 export function noteReplays(sinks: RecipeOutcome['sinks']): void {
   for (const { id, replay } of sinks) {
     if (replay === null) continue

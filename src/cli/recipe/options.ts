@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
 import { several, wholeNumber } from '../../app/flags/values.ts'
 
-/** What every command that reads a recipe takes. */
+/** The options shared by every command that reads a recipe. */
 export function recipeOptions() {
   return new Command()
     .argument('<file>', 'a recipe, for example recipes/demo.ts')

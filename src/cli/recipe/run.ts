@@ -14,7 +14,7 @@ import { noteReplays } from './note-replays.ts'
 import { recipeOptions } from './options.ts'
 import { whyEmpty } from './why-empty.ts'
 
-/** `ot-agent recipe run`: makes the dataset of a recipe, or what is missing of it. */
+/** `ot-agent recipe run`: makes a recipe's dataset, or the part still missing. */
 export default () =>
   recipeOptions()
     .description(
@@ -61,7 +61,7 @@ export default () =>
       report(dir, await followRecipe(trials, (follower) => performRecipe(run, follower)), options.json ?? false)
     })
 
-/** A rehearsal is whole, small and starts over: options that say otherwise have no meaning beside it. */
+/** A rehearsal is complete, small and starts from scratch: options that say otherwise make no sense with it. */
 function refuseWith(options: Readonly<Record<string, unknown>>): void {
   const given = ['share', 'until', 'limit', 'shardRows', 'sharedCache'].find((name) => options[name] !== undefined)
   if (given === undefined) return
@@ -95,7 +95,10 @@ function written({ rows, stale, counts }: RecipeOutcome['sinks'][number]): strin
     .join(', ')
 }
 
-/** Prints what every stage of a rehearsal took, gave and dropped, and what it was tried without; ends with 3 when one broke. */
+/**
+ * Prints what every stage of a rehearsal took, kept and dropped, and what it had to do without; the exit code is 3 if
+ * one broke.
+ */
 function reportRehearsal(report: RehearsalReport, json: boolean): void {
   const { stages, brokenAt, outputs, dir, recipe } = report
   if (brokenAt !== null) process.exitCode = 3

@@ -1,4 +1,4 @@
 import { showPlugin } from '../show-plugin.ts'
 
-/** `ot-agent recipe stages`: the options of a stage. */
+/** `ot-agent recipe stages`: shows a stage's options. */
 export default () => showPlugin('stage')

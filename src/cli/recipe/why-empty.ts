@@ -3,7 +3,10 @@ import { nearPath } from '../../lib/files.ts'
 import { programName } from '../../lib/program-name.ts'
 import { shellQuote } from '../../lib/shell.ts'
 
-/** Two lines for a run that had no row to write: the stage after which none was left, and the command that shows why. Null for any other run. */
+/**
+ * Two lines for a run that had no row to write: the stage after which none was left, and the command that shows why.
+ * Null for any other run.
+ */
 export function whyEmpty(dir: string, { stages, sinks }: Pick<RecipeOutcome, 'stages' | 'sinks'>): string | null {
   if (sinks.length === 0 || sinks.some(({ rows }) => rows > 0)) return null
   const last =

@@ -3,7 +3,7 @@ import { exportRegistry } from '../../app/registry/transfer.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { registryEnvOption, registryOption } from './place.ts'
 
-/** `ot-agent registry export`: the whole registry as files. */
+/** `ot-agent registry export`: exports the whole registry as files. */
 export default () =>
   new Command()
     .description('Writes the whole registry to a file that `registry import` reads into any database, or as CSV files.')

@@ -3,7 +3,7 @@ import { importRegistry } from '../../app/registry/transfer.ts'
 import { printJson } from '../output.ts'
 import { registryEnvOption, registryOption } from './place.ts'
 
-/** `ot-agent registry import`: rows of an export into a registry. */
+/** `ot-agent registry import`: imports the rows of an export into a registry. */
 export default () =>
   new Command()
     .description(

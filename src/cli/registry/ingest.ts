@@ -8,7 +8,7 @@ import { makeTicker } from '../ticker.ts'
 import { jobsDirOption } from '../traces/options.ts'
 import { registryEnvOption, registryOption } from './place.ts'
 
-/** `ot-agent registry ingest`: jobs, datasets and trained models into the registry. */
+/** `ot-agent registry ingest`: adds jobs, datasets and trained models to the registry. */
 export default () =>
   new Command()
     .description(

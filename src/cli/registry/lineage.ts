@@ -5,7 +5,7 @@ import { oneLine } from '../../lib/visible.ts'
 import { printJson } from '../output.ts'
 import { registryEnvOption, registryOption } from './place.ts'
 
-/** `ot-agent registry lineage`: what a model or dataset was made of. */
+/** `ot-agent registry lineage`: what a model or dataset was made from. */
 export default () =>
   new Command()
     .description(

@@ -14,7 +14,7 @@ import { registryEnvOption, registryOption } from './place.ts'
 
 const views = ['runs', 'summary', 'leaderboard', 'matrix'] as const
 
-/** `ot-agent registry search`: runs and their results. */
+/** `ot-agent registry search`: finds runs and their results. */
 export default () =>
   new Command()
     .description(
@@ -57,7 +57,7 @@ interface Form {
 
 type Cell = string | number | null
 
-/** The columns of OpenThoughts-Agent's detailed CSV first, then ours. */
+/** Prints the columns of OpenThoughts-Agent's detailed CSV first, then ours. */
 function showRuns(runs: readonly FoundRun[], form: Form): void {
   if (form.json) {
     printJson({ schema: 'registry-runs/1', runs })

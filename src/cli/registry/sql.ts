@@ -6,7 +6,7 @@ import { registryEnvOption, registryOption } from './place.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
-/** `ot-agent registry sql`: one SELECT. */
+/** `ot-agent registry sql`: runs one SELECT. */
 export default () =>
   new Command()
     .description('Runs one SELECT on the tables of the registry and prints its rows. It is read-only.')

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import type { Confirm } from '../../app/job/consent.ts'
 import { note } from '../output.ts'
 
-/** Asks at the terminal whether tasks may have variables of this machine; undefined where there is no terminal. */
+/** Asks at the terminal whether tasks may use variables of this machine; undefined if there is no terminal. */
 export function confirmAtTerminal(): Confirm | undefined {
   if (!hasTerminal()) return undefined
   return async (variables) => {
@@ -11,7 +11,7 @@ export function confirmAtTerminal(): Confirm | undefined {
   }
 }
 
-/** Whether a person answers yes to a question; null where there is no terminal. */
+/** Whether the user answers yes to a question; null if there is no terminal. */
 export async function askAtTerminal(question: string): Promise<boolean | null> {
   return hasTerminal() ? isYes(await asked(question)) : null
 }
@@ -24,7 +24,10 @@ function isYes(answer: string): boolean {
   return /^y(es)?$/i.test(answer.trim())
 }
 
-/** What a person answers to a question; Ctrl-C and Ctrl-D cancel. The terminal edits the line, so that we send it no sequences. */
+/**
+ * The user's answer to a question; Ctrl-C and Ctrl-D cancel. The terminal does the line editing, so we send it no
+ * escape sequences.
+ */
 async function asked(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false })
   const stop = new AbortController()

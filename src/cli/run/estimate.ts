@@ -3,7 +3,7 @@ import type { PlannedJob } from '../../app/job/prepare-job.ts'
 import { renderCount, renderDuration } from '../../lib/show-numbers.ts'
 import { printJson } from '../output.ts'
 
-/** Says what a job would take, and on which numbers that stands. */
+/** Prints what a job would take, and the numbers that estimate is based on. */
 export async function printEstimateOf(
   { config, tasks }: PlannedJob,
   from: string | null,

@@ -3,7 +3,7 @@ import { passEnvFlag, several } from '../../app/flags/values.ts'
 import { parsedAssignments, textAssignments } from '../../app/job/assignments.ts'
 import type { GivenAgain } from '../../app/job/hidden-values.ts'
 
-/** The flags that bring back what a job's files do not hold. */
+/** Adds the flags that restore what a job's files do not hold. */
 export function withHiddenValues<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
     .option(

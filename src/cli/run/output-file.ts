@@ -5,7 +5,7 @@ import { tryToWriteIn } from '../../app/job/jobs-dir.ts'
 import { UserError } from '../../core/errors.ts'
 import { kindAt, writeAtomic } from '../../lib/files.ts'
 
-/** Finds out before the work, not after it, that its result cannot be written to a file. */
+/** Fails before the work, not after it, if the result cannot be written to a file. */
 export async function checkOutputFile(path: string): Promise<void> {
   const kind = await explainDisk(path, () => kindAt(path))
   if (kind === 'other') return
@@ -14,7 +14,7 @@ export async function checkOutputFile(path: string): Promise<void> {
     throw new UserError(`--output: expected a writable file, got ${refused}`, `choose another path than ${path}`)
 }
 
-/** Writes such a file, whole; a device, a pipe or a terminal is written to and never replaced. */
+/** Writes the output file whole; a device, pipe or terminal is written to and never replaced. */
 export async function writeOutputFile(path: string, text: string): Promise<void> {
   await explainDisk(path, async () => {
     if ((await kindAt(path)) === 'other') return writeFile(path, text)

@@ -2,7 +2,7 @@ import { planImagesOf, type RunPlan } from '../../app/job/plan-run.ts'
 import type { PlannedJob } from '../../app/job/prepare-job.ts'
 import { note, printJson, printTable } from '../output.ts'
 
-/** Says what a job would start from, before anything is built. */
+/** Prints what a job would start from, before anything is built. */
 export async function printPlanOf({ config, loadTasks }: PlannedJob, json: boolean): Promise<void> {
   printPlan(await planImagesOf(config, await loadTasks()), json)
 }

@@ -11,17 +11,17 @@ import { makeTally } from '../progress/tally.ts'
 import { confirmAtTerminal } from './confirm.ts'
 import { writeOutputFile } from './output-file.ts'
 
-/** How a command wants its job to be shown. */
+/** How a command wants its job shown. */
 export interface Showing {
   readonly quiet: boolean
   readonly json: boolean
-  /** A line for each trial, however many there are. */
+  /** Prints a line for each trial, however many there are. */
   readonly verbose?: boolean
-  /** A file for the result, beside stdout. */
+  /** Also writes the result to this file. */
   readonly output?: string
 }
 
-/** Runs a job in front of a person or a script: checks, progress, Ctrl-C, the result on stdout, the exit code. */
+/** Runs a job for a person or a script: checks, progress, Ctrl-C, the result on stdout, the exit code. */
 export async function runAskedJob(asked: JobToRun, showing: Showing): Promise<void> {
   const interrupt = interruptSignal()
   try {
@@ -37,12 +37,12 @@ export async function runAskedJob(asked: JobToRun, showing: Showing): Promise<vo
   }
 }
 
-/** Shows the progress of a job's trials, on stderr unless another screen is given. */
+/** Shows the progress of a job's trials, on stderr unless given another screen. */
 function showTrials({ quiet, verbose = false }: Pick<Showing, 'quiet' | 'verbose'>, screen: Screen = process.stderr) {
   return ({ job, liveStats }: JobStart) => makeProgress(makeTally(job.plan.length, liveStats), screen, quiet, verbose)
 }
 
-/** 0 when every trial was scored, 3 when some failed or the budget was spent first, 130 when the job was stopped. */
+/** 0 if every trial was scored, 3 if some failed or the budget ran out first, 130 if the job was stopped. */
 function exitCodeOf({ liveStats, stoppedByBudget }: PerformedJob, interrupted: boolean): number {
   if (interrupted) return 130
   return liveStats.denominators().failed > 0 || stoppedByBudget ? 3 : 0
@@ -54,7 +54,7 @@ interface Shown {
   readonly output?: string
 }
 
-/** Prints what became of a job: a table for people, one document for machines. */
+/** Prints a job's outcome: a table for people, one document for machines. */
 async function reportOutcome(outcome: PerformedJob, { json, interrupted, output }: Shown): Promise<void> {
   const { judge } = outcome
   const document = outcomeDocument(outcome, interrupted)

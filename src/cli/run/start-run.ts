@@ -6,7 +6,10 @@ import { note } from '../output.ts'
 import { checkOutputFile } from './output-file.ts'
 import { runAskedJob } from './run-asked-job.ts'
 
-/** Does what the options of `ot-agent run` ask for. `invocation` is the command line, which the job's lock will name. */
+/**
+ * Does what the options of `ot-agent run` request. `invocation` is the command line, which is recorded in the job's
+ * lock.
+ */
 export async function startRun(options: RunOptions, invocation: readonly string[]): Promise<void> {
   const fromFile = options.envFile === undefined ? [] : await loadEnvFile(options.envFile)
   const asked = jobRequestOf(options)

@@ -1,4 +1,4 @@
 import { showPlugin } from '../show-plugin.ts'
 
-/** `ot-agent sandboxes show`: the options of a kind of sandbox. */
+/** `ot-agent sandboxes show`: shows the options of a kind of sandbox. */
 export default () => showPlugin('sandbox')

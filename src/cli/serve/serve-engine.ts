@@ -60,7 +60,7 @@ function modelFor({ engine, model }: { readonly engine: Engine; readonly model: 
   throw new UserError(`engine ${engine.name}: expected a model to serve, got none`, 'pass one with -m MODEL')
 }
 
-/** Tells people or scripts on stdout where something is served. */
+/** Prints on stdout, for people or scripts, where something is served. */
 export async function announce(
   { engine, model, origins }: Served,
   { endpointJson, json }: Pick<ServeOptions, 'endpointJson' | 'json'>,

@@ -8,7 +8,7 @@ import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, printTable } from '../output.ts'
 
-/** `ot-agent serve sweep`: settings of a server against its throughput. */
+/** `ot-agent serve sweep`: measures a server's throughput under different settings. */
 export default () =>
   new Command()
     .description(

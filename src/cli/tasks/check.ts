@@ -105,7 +105,7 @@ function printReports(reports: readonly TaskReport[], explain: boolean): void {
   if (notes.size > 0) process.stdout.write(`\n${[...notes].map((line) => `note: ${oneLine(line)}\n`).join('')}`)
 }
 
-/** Prints what each check made of all tasks. */
+/** Prints the outcomes of each check over all tasks. */
 function printYields(reports: readonly TaskReport[]): void {
   process.stdout.write('\n')
   const made = yieldsOf(reports).filter(({ skipped }) => skipped < reports.length)

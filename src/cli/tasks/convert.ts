@@ -2,7 +2,7 @@ import { Command } from '@commander-js/extra-typings'
 import { type ConvertedTasks, convertTasks } from '../../app/tasks/convert-tasks.ts'
 import { note, printJson, printTable } from '../output.ts'
 
-/** `ot-agent tasks convert`: Terminal-Bench tasks become Harbor tasks. */
+/** `ot-agent tasks convert`: converts Terminal-Bench tasks to Harbor tasks. */
 export default () =>
   new Command()
     .description(

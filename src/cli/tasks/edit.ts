@@ -3,7 +3,7 @@ import { several } from '../../app/flags/values.ts'
 import { editTasks } from '../../app/tasks/edit-tasks.ts'
 import { printJson } from '../output.ts'
 
-/** `ot-agent tasks edit`: keys of task.toml, in many tasks at once. */
+/** `ot-agent tasks edit`: edits keys of task.toml in many tasks at once. */
 export default () =>
   new Command()
     .description(

@@ -4,7 +4,7 @@ import { findDockerfiles, usualLicenses } from '../../app/tasks/find-dockerfiles
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 
-/** `ot-agent tasks find-dockerfiles`: the file of published Dockerfiles that environments are made from. */
+/** `ot-agent tasks find-dockerfiles`: collects published Dockerfiles, from which environments are made, into a file. */
 export default () =>
   new Command()
     .description(

@@ -14,7 +14,7 @@ async function run(...argv: string[]): Promise<string> {
   return printed()
 }
 
-/** Runs a script of a task with /app and /logs moved into `root`, as no sandbox is needed to prove the point. */
+/** Runs a task's script with /app and /logs moved into `root`; proving the point needs no sandbox. */
 async function runScript(root: string, path: string): Promise<void> {
   const text = (await readFile(path, 'utf8')).replaceAll(/\/(app|logs)\b/g, `${root}/$1`)
   const { status, stderr } = spawnSync('bash', ['-c', text], { encoding: 'utf8' })

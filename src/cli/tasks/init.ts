@@ -9,7 +9,7 @@ interface Author {
   readonly email?: string
 }
 
-/** `ot-agent tasks init`: a small task that works, to change into the one you want. */
+/** `ot-agent tasks init`: writes a small working task, to adapt. */
 export default () =>
   new Command()
     .description(

@@ -4,7 +4,7 @@ import { lintTasks } from '../../app/tasks/lint-tasks.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { note, printJson } from '../output.ts'
 
-/** `ot-agent tasks lint`: what a look at a task's files tells. */
+/** `ot-agent tasks lint`: checks a task's files without running anything. */
 export default () =>
   new Command()
     .description(

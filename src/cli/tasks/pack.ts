@@ -6,7 +6,7 @@ import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeTicker } from '../ticker.ts'
 
-/** `ot-agent tasks pack`: a folder of tasks becomes one parquet file. */
+/** `ot-agent tasks pack`: packs a folder of tasks into one parquet file. */
 export default () =>
   new Command()
     .description(

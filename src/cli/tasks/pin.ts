@@ -11,7 +11,7 @@ import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, printTable } from '../output.ts'
 import { confirmAtTerminal } from '../run/confirm.ts'
 
-/** `ot-agent tasks pin`: exact versions for what a task's Dockerfile installs. */
+/** `ot-agent tasks pin`: pins exact versions of what a task's Dockerfile installs. */
 export default () =>
   withJudge(
     new Command()
@@ -58,7 +58,7 @@ interface Target {
   readonly dryRun: boolean
 }
 
-/** The folder for copies, or null for the tasks themselves. */
+/** The folder for copies, or null to change the tasks themselves. */
 function targetOf({ inPlace, out, dryRun }: Target): string | null {
   const asked = [inPlace && '--in-place', out !== undefined && '--out', dryRun && '--dry-run'].filter(Boolean)
   if (asked.length === 0)
@@ -82,7 +82,7 @@ function count(reports: readonly PinReport[]): Record<string, number> {
   return { pinned, wouldPin, unchanged, kept: of('kept'), refused: of('refused') }
 }
 
-/** Prints what was pinned and what was left, a row each, then how each task ended. */
+/** Prints a row for everything pinned or left alone, then how each task ended. */
 function printPins(reports: readonly PinReport[]): void {
   const rows = reports.flatMap(rowsOf)
   if (rows.length > 0) {

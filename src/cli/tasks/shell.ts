@@ -9,7 +9,7 @@ import { interruptSignal } from '../interrupt.ts'
 import { note, pastGuard } from '../output.ts'
 import { confirmAtTerminal } from '../run/confirm.ts'
 
-/** `ot-agent tasks shell`: a task's sandbox for its author. */
+/** `ot-agent tasks shell`: opens a task's sandbox for its author. */
 export default () =>
   new Command()
     .description(
@@ -43,12 +43,12 @@ export default () =>
       }
     })
 
-/** Connects this process's terminal to one in a sandbox until that ends. */
+/** Connects this process's terminal to one in a sandbox until the latter ends. */
 async function connect(terminal: Terminal): Promise<number> {
   const { stdin, stdout } = process
   const onInput = (data: Buffer) => terminal.write(data)
   const onResize = () => terminal.resize(stdout.columns, stdout.rows)
-  // As in any terminal: what programs inside print is for this one to interpret.
+  // As in any terminal, our terminal interprets what programs inside print.
   const write = pastGuard(stdout)
   const stopOutput = terminal.onData((chunk) => void write(chunk))
   stdin.setRawMode(true)

@@ -5,7 +5,7 @@ import { interruptSignal } from '../interrupt.ts'
 import { printJson } from '../output.ts'
 import { makeTicker } from '../ticker.ts'
 
-/** `ot-agent tasks unpack`: a parquet file becomes a folder of tasks. */
+/** `ot-agent tasks unpack`: unpacks a parquet file into a folder of tasks. */
 export default () =>
   new Command()
     .description(

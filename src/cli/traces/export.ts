@@ -21,7 +21,7 @@ import {
   turnsOption,
 } from './options.ts'
 
-/** `ot-agent traces export`: finished trials become a dataset to train on. */
+/** `ot-agent traces export`: exports finished trials as a dataset to train on. */
 export default () =>
   new Command()
     .description(

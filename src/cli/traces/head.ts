@@ -5,7 +5,7 @@ import { oneLine, visible, visibleJson } from '../../lib/visible.ts'
 import { shortened } from '../fit.ts'
 import { note } from '../output.ts'
 
-/** `ot-agent traces head`: the first rows of a dataset, to read. */
+/** `ot-agent traces head`: prints the first rows of a dataset. */
 export default () =>
   new Command()
     .description(
@@ -29,7 +29,7 @@ export default () =>
       if (seen === 0) note('the dataset has no rows')
     })
 
-/** Of a long text the beginning and the end are printed. */
+/** Only the beginning and end of a longer text are printed. */
 const shownChars = 1200
 
 function render({ number, facts, messages, row }: HeadRow, full: boolean): string {

@@ -5,13 +5,13 @@ import { type TraceFormat, type TraceOptions, traceFormats } from '../../app/exp
 export const pathOption = () =>
   new Option('-p, --path <path...>', 'jobs, trials, or directories of them, from ot-agent or Harbor, packed or not')
 
-/** Where the bare name of a job is looked up. */
+/** Where a bare job name is looked up. */
 export const jobsDirOption = () =>
   new Option('-o, --jobs-dir <dir>', 'where to look up job names without a path').default('jobs')
 
 export const recursiveOption = () => new Option('--recursive', 'look for jobs and trials at any depth')
 
-/** What a conversation in a row is. */
+/** The form of a row's conversation. */
 export const formOption = () =>
   new Option(
     '--form <form>',
@@ -25,7 +25,7 @@ export const reasoningOption = () =>
     .choices(['column', 'inline'] as const satisfies readonly TraceOptions['reasoning'][])
     .default('column' as const)
 
-/** One row per turn of the agent or per trial. */
+/** One row per agent turn, or one per trial. */
 export const episodesOption = () =>
   new Option(
     '--episodes <which>',

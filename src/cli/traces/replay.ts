@@ -12,10 +12,10 @@ import { note, printJson } from '../output.ts'
 import { makeTicker } from '../ticker.ts'
 import { jobsDirOption } from './options.ts'
 
-/** More divergences than that are only counted. */
+/** Further divergences are only counted. */
 const shownLimit = 20
 
-/** `ot-agent traces replay`: does the recorded conversation really happen again? */
+/** `ot-agent traces replay`: checks that a recorded conversation happens again when replayed. */
 export default () =>
   new Command()
     .description(
@@ -84,7 +84,7 @@ function report(rows: readonly ReplayedRow[]): void {
   process.stdout.write(`${[`${holds} of ${rows.length} rows hold`, ...rest.filter(Boolean)].join(', ')}\n`)
 }
 
-/** Texts are the agent's and the task's: shown, never sent to the terminal as they are. */
+/** Renders a replayed row. Its text comes from the agent and the task, so it is never sent to the terminal raw. */
 function linesOf({ id, verdict }: ReplayedRow): string[] {
   if (verdict.kind === 'cannot-be-replayed') return [`${oneLine(id)}: cannot be replayed: ${oneLine(verdict.reason)}`]
   if (verdict.kind === 'holds') return []

@@ -5,7 +5,7 @@ import { UserError } from '../../core/errors.ts'
 import { oneLine, visible } from '../../lib/visible.ts'
 import { shortened } from '../fit.ts'
 
-/** `ot-agent traces show`: what was said and done in one trial. */
+/** `ot-agent traces show`: shows what was said and done in one trial. */
 export default () =>
   new Command()
     .description('Prints the trajectory of a trial step by step. Control characters are shown as escapes.')
@@ -28,10 +28,10 @@ export default () =>
       }
     })
 
-/** Of a long text the beginning and the end are shown. */
+/** Only the beginning and end of a longer text are shown. */
 const shownChars = 4000
 
-/** One step of a trajectory for a terminal; of texts longer than `limit` the middle is left out. */
+/** Renders one step of a trajectory for a terminal, cutting the middle out of texts longer than `limit`. */
 function renderStep({ said: step, calls }: TrialStep, number: number, limit: number): string {
   const tokens = step.metrics
     ? `${step.metrics.prompt_tokens ?? '?'} in, ${step.metrics.completion_tokens ?? '?'} out`

@@ -15,10 +15,10 @@ const measures: readonly [Measure, title: string, axis: string][] = [
   ['costUsd', 'Cost', 'USD, per trial'],
 ]
 
-/** Bars that fit on a page. */
+/** How many bars fit on a page. */
 const barsShown = 40
 
-/** Every plot there is something to plot for; the name is good for a file. */
+/** Every plot that has data; the names are safe as file names. */
 export function plotsOf(tally: TraceTally): NamedPlot[] {
   const stats = tally.stats()
   const counts = (map: ReadonlyMap<string, number>) =>
@@ -51,7 +51,7 @@ const fileNames: Readonly<Record<Measure, string>> = {
   costUsd: 'cost-usd',
 }
 
-/** One page with the tables and plots; it loads nothing and runs nothing. */
+/** Renders one self-contained page of tables and plots, without scripts. */
 export function renderPage(tally: TraceTally, phrases: readonly PhraseCount[]): string {
   const stats = tally.stats()
   const tables = [
@@ -80,7 +80,7 @@ export function renderPage(tally: TraceTally, phrases: readonly PhraseCount[]): 
   })
 }
 
-/** Rows that fit on a page. */
+/** How many rows fit on a page. */
 const rowsShown = 1000
 
 function table(title: string, header: readonly string[], rows: readonly (readonly string[])[]): PageTable {

@@ -2,10 +2,10 @@ import type { PhraseCount, Spread, TraceStats } from '../../app/traces/trace-sta
 import { short } from '../../lib/plot.ts'
 import { printTable } from '../output.ts'
 
-/** Rows of a list that a terminal shows; --json has them all. */
+/** Rows per list that a terminal shows; --json has them all. */
 const shown = 30
 
-/** The numbers for a person. */
+/** Prints the statistics for people. */
 export function printStats(stats: TraceStats, phrases: readonly PhraseCount[]): void {
   const { traces, trials, withoutTrace, tasks, prompts, systemChanged } = stats
   process.stdout.write(
@@ -52,7 +52,7 @@ function section(header: readonly string[], rows: readonly (readonly string[])[]
   if (rows.length > shown) process.stdout.write(`... and ${rows.length - shown} more\n`)
 }
 
-/** Turns, tokens and cost, one row each; what was not measured is left out. */
+/** Turns, tokens and cost, one row each, without what was not measured. */
 export function measureRows(stats: TraceStats): string[][] {
   const measures: [string, Spread | null][] = [
     ['turns', stats.turns],
@@ -75,7 +75,7 @@ export function measureRows(stats: TraceStats): string[][] {
 
 export const phraseHeader = ['phrase', 'said by', 'times', 'messages', 'traces']
 
-/** A row for each role that said a phrase; one that was never said has a row too. */
+/** A row for each phrase and role that said it; a phrase nobody said gets a row too. */
 export function phraseRows(phrases: readonly PhraseCount[]): string[][] {
   return phrases.flatMap(({ phrase, roles }) =>
     roles.length === 0
@@ -92,7 +92,7 @@ function percent(share: number): string {
   return `${(share * 100).toFixed(1)}%`
 }
 
-/** The numbers for a machine. */
+/** The statistics as JSON. */
 export function statsDocument(stats: TraceStats): Readonly<Record<string, unknown>> {
   return {
     schema: 'trace-stats/1',

@@ -15,7 +15,7 @@ import { filterOption, jobsDirOption, pathOption, recursiveOption } from './opti
 import { plotsOf, renderPage } from './stats-page.ts'
 import { printStats, statsDocument } from './stats-table.ts'
 
-/** `ot-agent traces stats`: what is in trials or in a dataset made of them. */
+/** `ot-agent traces stats`: statistics of trials, or of a dataset made from them. */
 export default () =>
   new Command()
     .description(

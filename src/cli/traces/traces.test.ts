@@ -208,7 +208,7 @@ test('a target that is there is refused, and --overwrite replaces only an earlie
 test('nothing is left when an export fails', async () => {
   await storeJob(join(dir, 'one'), trials.slice(0, 2), 'packed')
   await rm(join(dir, 'one/packed/segment-00000.tar.gz'))
-  // Without its bytes nothing in the index is believed, so the job is empty; without its index it is no job of trials.
+  // Without its data file, an index is not trusted, so the job is empty; without an index, it is no job of trials.
   await writeFile(join(dir, 'one/packed/index.jsonl'), 'no index\n')
   await expect(run(exportTraces, '--form', 'readable', '-p', join(dir, 'one'), '--out', out)).rejects.toMatchObject({
     name: 'UserError',
@@ -319,7 +319,7 @@ test('a page of stats goes into a pipe without taking its place', async () => {
   const pipe = join(dir, 'pipe')
   expect(spawnSync('mkfifo', [pipe]).status).toBe(0)
   const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] })
-  // Read from the start: what nothing reads when a program ends is thrown away.
+  // Start reading at once: output that is still unread when a program exits is discarded.
   const read = text(reader.stdout)
   await run(stats, '-p', join(dir, 'one'), '--html', pipe)
   expect(await read).toContain('</html>')

@@ -14,27 +14,30 @@ const fileSchema = z.object({
   runKey: z.string().nullable().default(null),
 })
 
-/** Where a viewer is reached. */
+/** The address of a running viewer. */
 export interface RunningView {
   readonly origin: string
   readonly token: string | null
-  /** What its page needs to start runs. Null: it only reads. */
+  /** The key its page needs to start runs; null if it is read-only. */
   readonly runKey: string | null
 }
 
-/** The note by which a second `view` of the same paths finds the first. Only its owner can read it: it may hold a token or a key. */
+/**
+ * The note by which a second `view` of the same paths finds the first. Only its owner can read it, because it may hold
+ * a token or key.
+ */
 export function viewNote(
   paths: readonly string[],
   { host, allowRuns = false }: { readonly host: string; readonly allowRuns?: boolean | undefined },
   stateDir = defaultStateDir(),
 ): string {
-  // A viewer that may start runs is not the one that was asked for without it.
+  // A viewer that may start runs must not be found by a command that did not ask for that.
   const kind = allowRuns ? [host, 'runs'] : [host]
   const key = JSON.stringify([...kind, ...paths.map((path) => resolve(path)).sort()])
   return join(stateDir, 'views', `${createHash('sha256').update(key).digest('hex').slice(0, 24)}.json`)
 }
 
-/** The viewer that a note tells of, if it still runs and answers. */
+/** The viewer a note describes, if it still runs and answers. */
 export async function findRunningView(note: string): Promise<RunningView | null> {
   const parsed = fileSchema.safeParse(parseJson((await readTextIfExists(note)) ?? ''))
   if (!parsed.success || !isRunningHere(parsed.data.process)) return null
@@ -49,7 +52,7 @@ export async function findRunningView(note: string): Promise<RunningView | null>
   }
 }
 
-/** Leaves a note, and returns how to remove it. */
+/** Writes a note and returns a function that removes it. */
 export async function announceView(note: string, { origin, token, runKey }: RunningView): Promise<() => Promise<void>> {
   const file: z.output<typeof fileSchema> = { schema: 'view/1', process: ourselves(), origin, token, runKey }
   await writeAtomic(note, `${JSON.stringify(file)}\n`, 0o600)

@@ -1,6 +1,6 @@
 /**
- * The nine tables of OpenThoughts-Agent's database, corrected, and two that join them. Every statement means the same in SQLite and in
- * PostgreSQL: ids, times (ISO 8601, UTC) and JSON are text, truth is 0 or 1.
+ * The nine tables of OpenThoughts-Agent's database, corrected, plus two that join them. Every statement means the same
+ * in SQLite and PostgreSQL: ids, times (ISO 8601, UTC) and JSON are text, booleans are 0 or 1.
  */
 export const tables = `
 CREATE TABLE datasets (

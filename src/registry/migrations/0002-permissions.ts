@@ -10,9 +10,9 @@ const ofParent: Readonly<Record<string, string>> = {
 }
 
 /**
- * Who may do what in PostgreSQL: the role `anon` reads public rows and what belongs to them, `service_role` reads and writes everything.
- * Supabase has these roles; elsewhere they are made where the account may do so. A condition on a parent sees only the parents that the
- * reader may see, so that one flag decides for a whole run.
+ * Access control in PostgreSQL: the role `anon` reads public rows and what belongs to them, `service_role` reads and
+ * writes everything. Supabase has these roles; elsewhere they are created if the account may do so. A condition on a
+ * parent only sees parents visible to the reader, so one flag decides for a whole run.
  */
 export const permissions = `
 ${['anon', 'service_role'].map(makeRole).join('')}
@@ -34,7 +34,9 @@ END $$;
 `
 }
 
-/** Grants for roles that exist; Supabase's own defaults give \`anon\` more than reading, which is taken away first. */
+/**
+ * Grants for the roles that exist. Supabase's defaults give \`anon\` more than read access, so they are revoked first.
+ */
 export function grants(table: string, readable: string): string {
   return `
 ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY;

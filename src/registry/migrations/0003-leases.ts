@@ -1,4 +1,7 @@
-/** Which listener evaluates which model: a row is made when a model is seen, and taken with a lease that ends by itself. */
+/**
+ * Which listener evaluates which model: a row is created when a model is first seen, and claimed with a lease that
+ * expires.
+ */
 export const leases = `
 CREATE TABLE evaluation_leases (
   model_id TEXT NOT NULL REFERENCES models (id) ON DELETE CASCADE,

@@ -1,4 +1,4 @@
 import { grants } from './0002-permissions.ts'
 
-/** Who evaluates what is shown to no reader without an account of its own. */
+/** Readers without their own account cannot see who evaluates what. */
 export const leasePermissions = grants('evaluation_leases', 'false')

@@ -9,13 +9,13 @@ interface Look {
   readonly says: string
 }
 
-/** What hands jobs to a scheduler. */
+/** The programs that submit jobs to a scheduler. */
 function programsOf(scheduler: string): readonly string[] {
   if (scheduler === 'slurm') return ['sbatch', 'squeue', 'scancel']
   return scheduler === 'skypilot' ? ['sky'] : ['bash']
 }
 
-/** `ot-agent launch cluster check`: a file of facts, and what of it can be seen from here. */
+/** `ot-agent launch cluster check`: shows a cluster's file, and checks what can be verified from here. */
 export default () =>
   new Command()
     .description(

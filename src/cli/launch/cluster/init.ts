@@ -3,7 +3,7 @@ import { writeNewCluster } from '../../../app/launch/new-cluster.ts'
 import { programName } from '../../../lib/program-name.ts'
 import { printJson } from '../../output.ts'
 
-/** `ot-agent launch cluster init`: one file adds a cluster. */
+/** `ot-agent launch cluster init`: adds a cluster by writing its file. */
 export default () =>
   new Command()
     .description('Writes a cluster file to start from. A new cluster needs nothing else.')

@@ -2,7 +2,7 @@ import { Command } from '@commander-js/extra-typings'
 import { chooseCluster, loadClusters } from '../../../app/launch/clusters.ts'
 import { printJson, printTable } from '../../output.ts'
 
-/** `ot-agent launch cluster list`: clusters there is a file for. */
+/** `ot-agent launch cluster list`: lists the clusters that have a file. */
 export default () =>
   new Command()
     .description('Lists the known clusters, and says which one this machine belongs to.')
