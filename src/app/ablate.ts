@@ -13,7 +13,7 @@ export type { AblationPlan, Cost, PlannedVariant } from './ablate/plan.ts'
 export type { AblationReport } from './ablate/report.ts'
 export type { CellState } from './ablate/run.ts'
 
-/** Where the datasets and results of an ablation are kept. */
+/** Where an ablation's datasets and results are stored. */
 export interface AblationPlace {
   /** Default: runs/NAME. */
   readonly out?: string | undefined
@@ -31,7 +31,7 @@ export interface AblationResult {
   readonly cells: readonly CellState[]
 }
 
-/** Says what an ablation would do, cost and detect, and what is missing, as `ot-agent ablate plan` does. `file` describes it. */
+/** Reports what an ablation would do, cost, detect and still lack, like `ot-agent ablate plan`. `file` describes it. */
 export async function planAblation(
   file: string,
   { out, offline = false }: AblationPlace & { readonly offline?: boolean | undefined } = {},
@@ -40,7 +40,10 @@ export async function planAblation(
   return planStudy(study, { dir: placeOf(study.name, out), offline })
 }
 
-/** Runs the cells of an ablation, or what is missing of them, as `ot-agent ablate run` does. A cell that fails does not stop the others. */
+/**
+ * Runs the cells of an ablation, or those still missing, like `ot-agent ablate run`. A failing cell does not stop the
+ * others.
+ */
 export function runAblation(
   file: string,
   { out, ...asked }: AblationRequest = {},
@@ -66,13 +69,13 @@ export function runAblation(
   })
 }
 
-/** Compares the variants of an ablation with its baseline, as `ot-agent ablate report` does; writes nothing. */
+/** Compares the variants of an ablation with its baseline, like `ot-agent ablate report`; writes nothing. */
 export async function reportAblation(file: string, { out }: AblationPlace = {}): Promise<AblationReport> {
   const study = await loadStudy(file)
   return reportStudy(study, placeOf(study.name, out))
 }
 
-/** Where an ablation is kept. */
+/** The directory of an ablation. */
 export function placeOf(name: string, out: string | undefined): string {
   return resolve(out ?? `runs/${name}`)
 }

@@ -21,19 +21,19 @@ export interface CheckRequest {
   readonly sandbox?: string | PlugInChoice | undefined
   /** Tasks at once (default: 4). */
   readonly concurrency?: number | undefined
-  /** Runs of the oracle that have to agree (default: 3). */
+  /** How many runs of the oracle must agree (default: 3). */
   readonly repeats?: number | undefined
   /** Starts nothing. */
   readonly lintOnly?: boolean | undefined
-  /** After the lints, only looks whether the environments start: no agent and no tests run. */
+  /** After the lints, only checks that the environments start; runs no agents or tests. */
   readonly startOnly?: boolean | undefined
-  /** How often a start that failed for a reason outside the task is repeated (default: 0). */
+  /** How often to repeat a start that failed for a reason outside the task (default: 0). */
   readonly retries?: number | undefined
-  /** Keeps the trials of tasks that are not accepted in this new or empty folder. */
+  /** Keeps the trials of rejected and undecided tasks in this new or empty folder. */
   readonly keep?: string | undefined
   readonly passEnv?: readonly string[] | undefined
   readonly judge?: ModelSettings | undefined
-  /** Who gives a second opinion on tasks that pass every other check (default: none does). */
+  /** The models for a second opinion on tasks that pass every other check (default: none). */
   readonly opinion?: OpinionSettings | undefined
 }
 
@@ -41,7 +41,7 @@ export type CheckEvent =
   | { readonly kind: 'note'; readonly text: string }
   | { readonly kind: 'task'; readonly report: TaskReport; readonly done: number; readonly total: number }
 
-/** Proves that tasks are sound, as `ot-agent tasks check` does; the reports are in the order of the tasks' folders. */
+/** Proves that tasks are sound, like `ot-agent tasks check`; reports are in the order of the tasks' folders. */
 export function checkTasks(
   request: CheckRequest,
   control: RunControl & { readonly confirm?: Confirm | undefined } = {},
@@ -69,7 +69,7 @@ export function checkTasks(
   })
 }
 
-/** Old trials among the new ones would mislead. */
+/** Requires an empty folder, because old trials among the new ones would mislead. */
 async function emptyDir(path: string): Promise<string> {
   const dir = resolve(path)
   const names = await orUserError(dir, async () => {

@@ -11,17 +11,20 @@ import { type OrphanServer, stopOrphanServers } from './serve/server-notes.ts'
 export interface CleanRequest {
   readonly sandbox: PlugInChoice
   readonly dryRun: boolean
-  /** Also removes what gave no sign of life for this long and may have a live owner elsewhere. */
+  /** Also removes what may have a live owner elsewhere but has shown no sign of life for this long. */
   readonly olderThanSec?: number | undefined
 }
 
-/** What dead owners left: sandboxes, and files beside outputs, in caches and in the temporary directory. */
+/** What dead owners left: sandboxes, and files next to outputs, in caches and in the temporary directory. */
 export interface Remains {
   readonly reaped: readonly Reaped[]
   readonly leftovers: readonly Leftover[]
 }
 
-/** Removes what dead owners left, and stops the model servers they started. What may have a live owner is `kept`. */
+/**
+ * Removes what dead owners left, and stops the model servers they started. What may have a live owner is listed as
+ * `kept`.
+ */
 export async function clean({
   sandbox,
   dryRun,
@@ -43,11 +46,11 @@ export async function clean({
 export interface CleanCacheRequest {
   readonly sandbox: PlugInChoice
   readonly dryRun: boolean
-  /** Another limit than the one that the sandbox has. */
+  /** Overrides the sandbox's own limit. */
   readonly limitBytes?: number | undefined
 }
 
-/** Removes what sandboxes start from, the least recently used first, until the rest is within its limit; measures other caches. */
+/** Trims the sandbox cache to its limit, least recently used first, and measures the other caches. */
 export async function cleanCache({ sandbox, dryRun, limitBytes }: CleanCacheRequest): Promise<{
   readonly report: CacheReport
   readonly others: readonly { readonly path: string; readonly bytes: number }[]
@@ -62,7 +65,7 @@ export async function cleanCache({ sandbox, dryRun, limitBytes }: CleanCacheRequ
   return { report, others: await otherCaches() }
 }
 
-/** What is kept for other purposes; all of it can be removed while nothing runs. */
+/** Other caches; all of them can be removed while nothing is running. */
 async function otherCaches() {
   const { stateDir } = pluginContext()
   const paths = ['tools', 'hub', 'responses', 'judge', 'apptainer/images'].map((name) => join(stateDir, name))

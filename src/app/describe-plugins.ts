@@ -26,20 +26,20 @@ const tables: Readonly<Record<PluginKind, Table>> = {
   stage: { ...registry.stages, ...stagesOfPipelines() },
 }
 
-/** Every plug-in of a kind that comes with the program. */
+/** Every built-in plug-in of a kind. */
 export async function listPlugins(kind: PluginKind): Promise<readonly PluginSummary[]> {
   const entries = Object.entries(tables[kind])
   return Promise.all(entries.map(async ([name, load]) => ({ name, summary: (await load()).default.summary })))
 }
 
-/** What a plug-in does, in a few words; null when none that comes with the program has that name. */
+/** A built-in plug-in's summary, or null if there is none of that name. */
 export async function pluginSummary(kind: PluginKind, name: string): Promise<string | null> {
   const table = tables[kind]
   const load = Object.hasOwn(table, name) ? table[name] : undefined
   return load ? (await load()).default.summary : null
 }
 
-/** A plug-in by its name or by the path of its file; a wrong name is a UserError that suggests the closest one. */
+/** Finds a plug-in by name or file path; a wrong name is a UserError that suggests the closest one. */
 export async function findPlugin(kind: PluginKind, name: string): Promise<Plugin<unknown>> {
   const table = tables[kind]
   const load = Object.hasOwn(table, name) ? table[name] : undefined

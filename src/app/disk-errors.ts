@@ -2,7 +2,7 @@ import { messageOf, UserError } from '../core/errors.ts'
 import { exhaustedBy } from '../lib/exhaustion.ts'
 import { codeOf } from '../lib/files.ts'
 
-/** Runs work that reads and writes files; what the system refuses becomes the user's error, in two lines. */
+/** Runs file work and turns system errors into two-line user errors. */
 export async function explainDisk<T>(where: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -13,7 +13,7 @@ export async function explainDisk<T>(where: string, work: () => Promise<T>): Pro
   }
 }
 
-/** What the system forbids is no bug of ours, wherever it is met: two lines for it, or null for any other error. */
+/** A permission error is never our bug: returns a user error for it, or null for any other error. */
 export function forbidden(error: unknown): UserError | null {
   const code = codeOf(error) ?? ''
   const reason = ['EACCES', 'EPERM', 'EROFS'].includes(code) ? reasons[code] : undefined
@@ -22,7 +22,7 @@ export function forbidden(error: unknown): UserError | null {
   return new UserError(`${path}: ${reason[0]} (${code})`, reason[1])
 }
 
-/** The same for a machine that has run out of descriptors, processes or memory. */
+/** The same for running out of file descriptors, processes or memory. */
 export function exhausted(error: unknown): UserError | null {
   const resource = exhaustedBy(error)
   if (resource === null || error instanceof UserError) return null
@@ -31,7 +31,7 @@ export function exhausted(error: unknown): UserError | null {
   return new UserError(`this machine has run out of ${resource}: ${messageOf(error)}`, cure, 3)
 }
 
-/** The path the system complains about, unless it is one of our own temporary names, which tell a person nothing. */
+/** The path in a system error, unless it is one of our own temporary names, which mean nothing to people. */
 function pathIn(error: unknown): string | undefined {
   const path = error instanceof Error && 'path' in error ? error.path : undefined
   return typeof path === 'string' && !/\/\.[^/]*(tmp|work)|\.tmp(\/|$)/.test(path) ? path : undefined

@@ -10,17 +10,21 @@ export type { PowerPrediction, PowerRequest } from './eval/predict-power.ts'
 export type { RunNumbers } from './eval/run-tally.ts'
 export type { EvalReport, RunScore, ScoreOptions } from './eval/score-job.ts'
 
-/** Scores a job by its directory, as `ot-agent eval report` does: the mean over tasks with its interval, and every failure counted. */
+/**
+ * Scores a job directory, like `ot-agent eval report`: the mean over tasks with its interval, counting every failure.
+ */
 export async function evaluate(jobDir: string, options: ScoreOptions = {}): Promise<EvalReport> {
   return scoreJob(await loadJobDir(jobDir), options)
 }
 
-/** Compares every agent and model of the jobs with every other, task by task, as `ot-agent eval compare` does. */
+/** Compares all agents and models of the jobs pairwise, task by task, like `ot-agent eval compare`. */
 export async function compareJobs(jobDirs: readonly string[], options: ScoreOptions = {}): Promise<EvalComparison> {
   return compareRuns(await scoreJobs(jobDirs, options))
 }
 
-/** Predicts what a comparison of two runs can detect, as `ot-agent eval power` does; `pilots` are up to two finished jobs. */
+/**
+ * Predicts what a comparison of two runs can detect, like `ot-agent eval power`; `pilots` are up to two finished jobs.
+ */
 export async function predictComparison(
   request: PowerRequest,
   pilots: readonly string[] = [],

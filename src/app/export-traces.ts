@@ -14,21 +14,21 @@ import { traceMaker } from './traces/trace-maker.ts'
 export type { TraceOptions } from '../formats/traces/make-traces.ts'
 export { type TraceFormat, traceFormats } from '../formats/traces/shards.ts'
 
-/** Which trials become a dataset, and in which form. */
+/** Which trials to export, and in which form. */
 export interface ExportRequest extends Partial<TraceOptions> {
   /** Jobs, trials or folders of them. */
   readonly from: string | readonly string[]
   /** The directory of the dataset; it appears whole or not at all. */
   readonly out: string
-  /** What the dataset's card calls it (default: the name of `out`). */
+  /** The name on the dataset's card (default: the name of `out`). */
   readonly name?: string | undefined
   /** Files to write (default: parquet). */
   readonly formats?: readonly TraceFormat[] | undefined
-  /** Looks for jobs in folders below, too. */
+  /** Also looks for jobs in subfolders. */
   readonly recursive?: boolean | undefined
-  /** Rows a file holds at most (default: a file ends at about 500 MB). */
+  /** Maximum rows per file (default: about 500 MB per file). */
   readonly shardRows?: number | undefined
-  /** A file of `jobs report --labels`: rows then say why their trial failed. */
+  /** A file from `jobs report --labels`: adds to each row why its trial failed. */
   readonly labels?: string | undefined
   /** Replaces an earlier export. */
   readonly overwrite?: boolean | undefined
@@ -55,7 +55,7 @@ export const usualForm: TraceOptions = {
   sharegpt: false,
 }
 
-/** Writes the conversations of finished trials as a dataset, as `ot-agent traces export` does. */
+/** Exports the conversations of finished trials as a dataset, like `ot-agent traces export`. */
 export function exportTraces(request: ExportRequest, control: RunControl = {}): Running<ExportProgress, ExportResult> {
   return new Running(async (emit) => {
     const { from, out, name = basename(resolve(out)), formats = ['parquet'], ...more } = request
@@ -82,13 +82,13 @@ export function exportTraces(request: ExportRequest, control: RunControl = {}): 
   })
 }
 
-/** Loads its reader only where there are labels. */
+/** Loads the label reader only if there are labels. */
 async function readLabels(path: string) {
   const { readFailureModes } = await import('../formats/traces/failure-modes.ts')
   return readFailureModes(path)
 }
 
-/** What is wrong with one form is said before anything is read. */
+/** Rejects option combinations that one form does not support, before anything is read. */
 function checkForm({ form, reasoning, subagents }: TraceOptions): void {
   if (form === 'exact' && subagents === 'inline')
     throw new UserError(

@@ -9,8 +9,8 @@ export type { GenerationRequest, GenerationResult } from '../run/pipeline/reques
 export type { GenerationSummary } from './generate/summary.ts'
 
 /**
- * Runs a data pipeline, by its name under data/ or its file, as `ot-agent generate` does. The request holds the flags of that
- * command without their dashes: `{ limit: 10, stage: 'both', outputDir: 'out' }`, and the pipeline's own.
+ * Runs a data pipeline, given by its name under data/ or its file, like `ot-agent generate`. The request holds that
+ * command's flags without dashes, `{ limit: 10, stage: 'both', outputDir: 'out' }`, and the pipeline's own options.
  */
 export function generate(
   pipeline: string,

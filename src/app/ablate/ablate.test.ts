@@ -22,7 +22,10 @@ const stages = [
 ]
 writeFileSync(join(scratch, 'recipe.mjs'), `export default ${JSON.stringify({ name: 'small', seed: 1, stages })}\n`)
 
-/** Stands for a training: its score depends on the variant, the seed and the task. A line of `trained.txt` for each run of it. */
+/**
+ * Stands in for a training run: its score depends on the variant, the seed and the task. Each run adds a line to
+ * `trained.txt`.
+ */
 const train = `
 const [dataset, out, variant, size, seed, here] = process.argv.slice(1)
 const fs = require('node:fs')
@@ -166,7 +169,7 @@ describe('a run of cells', { timeout: 300_000 }, () => {
     )
     expect(first.find(({ state }) => state === 'failed')?.reason).toMatch(/ended with 7 .*log\.txt/)
     expect(trained()).toHaveLength(6)
-    // The dataset of `six` and that of `again` are the same rows.
+    // The datasets of `six` and `again` have the same rows.
     expect(readdirSync(join(dir, 'data/stages')).filter((name) => name.startsWith('sample-'))).toHaveLength(2)
 
     const partial = await reportStudy(await load({}), dir)
@@ -185,7 +188,7 @@ describe('a run of cells', { timeout: 300_000 }, () => {
     expect(row?.comparison?.verdict).toBe('better')
     expect(row?.values.files).toBeGreaterThan(0)
 
-    // Another command is another cell; --only leaves the others alone.
+    // A different command makes a different cell; --only leaves the others alone.
     const words = study.outcome.commands[0] ?? []
     const changed = { outcome: { commands: [[...words, 'more']] } }
     const third = await run(changed, { only: ['t*'] }, dir)
@@ -355,7 +358,7 @@ fs.writeFileSync(out + '/result.json', JSON.stringify({ tasks, values: { kept: c
     expect(first?.cost).toBe(120)
     const dropped = (by: string | null) => first?.variants.filter((each) => each.dropped === by) ?? []
     const keep = ({ set }: { readonly set: Readonly<Record<string, unknown>> }) => set['sample.keep'] ?? 6
-    // 120 are left for the last round: room for two at 60 each.
+    // 120 remain for the last round: room for two at 60 each.
     expect(dropped('interval').map(keep).sort()).toEqual([1, 1, 6])
     for (const { behind } of dropped('interval')) expect(behind?.low).toBeGreaterThan(0)
     expect(dropped('budget').map(keep)).toEqual([12])
@@ -363,7 +366,7 @@ fs.writeFileSync(out + '/result.json', JSON.stringify({ tasks, values: { kept: c
     expect(second?.variants.map(({ variant }) => variant)).toEqual(dropped(null).map(({ variant }) => variant))
     expect([found.spent, found.ended, found.left.length]).toEqual([240, 'levels', 2])
 
-    // The same again finds every cell finished, and decides the same.
+    // Running it again finds every cell finished, and decides the same.
     const again = await searchStudy(
       await load(changes),
       { dir },

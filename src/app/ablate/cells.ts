@@ -15,14 +15,14 @@ import { combinations, type FactorValue, type Outcome, type Study } from './stud
 export interface Cell {
   readonly variant: string
   readonly factors: Readonly<Record<string, FactorValue>>
-  /** Null: the recipe's own, and no other. */
+  /** Null: only the recipe's own seed. */
   readonly seed: number | null
 }
 
-/** Cells whose dataset is made by the same recipe. */
+/** Cells whose datasets are made by the same recipe. */
 export interface CellGroup {
   readonly recipe: ResolvedRecipe
-  /** The stage whose rows they are measured by, or whose dataset their commands are given. */
+  /** The stage whose rows are measured, or whose dataset is passed to the commands. */
   readonly stage: string
   readonly cells: readonly Cell[]
 }
@@ -40,7 +40,7 @@ export function labelOf({ variant, factors, seed }: Cell): string {
   return [variant, ...parts, ...(seed === null ? [] : [`seed=${seed}`])].join(' ')
 }
 
-/** Makes the recipes of cells, each once; a variant that does not fit is a UserError. */
+/** Makes the recipes of the cells, each once; a variant that does not fit is a UserError. */
 export async function groupCells(study: Study, cells: readonly Cell[]): Promise<CellGroup[]> {
   const base = await readRecipe(resolve(study.folder, study.recipe))
   const groups = new Map<string, { recipe: Recipe; where: string; cells: Cell[] }>()
@@ -70,12 +70,15 @@ function recipeOf(study: Study, base: Recipe, cell: Cell, where: string): Recipe
   return changeRecipe(base, { remove, ...filled }, where)
 }
 
-/** What `{NAME}` stands for in a cell, in its recipe and in its commands. */
+/** What each `{NAME}` stands for in a cell, both in its recipe and in its commands. */
 function valuesOf({ folder }: Study, { variant, factors, seed }: Cell): Readonly<Record<string, FactorValue>> {
   return { ...factors, variant, seed: seed ?? 0, here: folder }
 }
 
-/** Puts values in the place of their names; a text that is nothing but a name becomes the value itself. Other braces stay. */
+/**
+ * Replaces placeholders with values; a string that is nothing but a placeholder becomes the value itself. Other braces
+ * stay.
+ */
 export function filledIn<T>(template: T, values: Readonly<Record<string, FactorValue>>): T {
   const fill = (item: unknown): unknown => {
     if (Array.isArray(item)) return item.map(fill)
@@ -89,7 +92,9 @@ export function filledIn<T>(template: T, values: Readonly<Record<string, FactorV
   return fill(template) as T
 }
 
-/** The commands of a cell, with `{dataset}`, `{out}` and `{here}` still open: those are places of one machine. */
+/**
+ * The commands of a cell, with `{dataset}`, `{out}` and `{here}` left in place, since those are paths on one machine.
+ */
 export function commandsOf(study: Study, cell: Cell): string[][] {
   const { here: _, ...values } = valuesOf(study, cell)
   const known = [...Object.keys(values), 'here', 'dataset', 'out']
@@ -105,13 +110,16 @@ export function commandsOf(study: Study, cell: Cell): string[][] {
   )
 }
 
-/** Where the commands of a cell leave what they measured, with places still open. */
+/** Where a cell's commands write their measurements, with placeholders for paths left in place. */
 export function resultOf(study: Study, cell: Cell): readonly string[] {
   const { here: _, ...values } = valuesOf(study, cell)
   return study.outcome.result.map((path) => String(filledIn(path, values)))
 }
 
-/** Refuses what would go wrong in every cell. A seed or a factor that changes nothing would make copies of one result look like several. */
+/**
+ * Rejects what would go wrong in every cell. A seed or factor that changes nothing would pass copies of one result off
+ * as several.
+ */
 export function checkStudy(study: Study): void {
   for (const cell of cellsOf(study)) commandsOf(study, cell)
   const used = JSON.stringify([study.set, study.variants, study.outcome])
@@ -126,7 +134,7 @@ export function checkStudy(study: Study): void {
     )
 }
 
-/** What a cell is, by all that decides its result. Cells with the same id have the same result. */
+/** Identifies a cell by everything that determines its result: cells with the same id have the same result. */
 export function cellId(study: Study, cell: Cell, dataDigest: string): string {
   const { rows, teacher } = study.outcome
   const outcome = study.outcome.commands
@@ -165,7 +173,7 @@ const indexSchema = z.object({
 
 export type IndexedCell = z.output<typeof indexSchema>['cells'][number]
 
-/** Which result belongs to which cell, as far as cells were run. */
+/** Which result belongs to which cell, for the cells run so far. */
 export async function loadIndex(dir: string): Promise<IndexedCell[]> {
   const path = join(dir, 'cells.json')
   const text = await readTextIfExists(path)
@@ -178,7 +186,7 @@ export async function loadIndex(dir: string): Promise<IndexedCell[]> {
   })
 }
 
-/** Writes the index: what is new takes the place of what the same cells had before. */
+/** Writes the index; new entries replace the old ones of the same cells. */
 export async function saveIndex(dir: string, before: readonly IndexedCell[], now: readonly IndexedCell[]) {
   const labels = new Set(now.map(labelOf))
   const cells = [...before.filter((cell) => !labels.has(labelOf(cell))), ...now]
@@ -186,7 +194,7 @@ export async function saveIndex(dir: string, before: readonly IndexedCell[], now
   return cells
 }
 
-/** Where a cell is kept. */
+/** The directory of a cell. */
 export function cellDir(dir: string, id: string): string {
   return join(dir, 'cells', id)
 }

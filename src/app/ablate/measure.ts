@@ -9,7 +9,7 @@ import { scoreJob } from '../eval/score-job.ts'
 import type { CellResult } from './result.ts'
 import type { Outcome } from './study.ts'
 
-/** Measures the rows that a recipe made: those of a stage, or the trials that a rollout stage ran. */
+/** Measures the rows a recipe made: those of a stage, or the trials of a rollout stage. */
 export async function measureRows(
   outcome: Outcome,
   {
@@ -52,7 +52,7 @@ async function jobsOf(sql: SqlDatabase, step: StepOutput): Promise<string[]> {
   return found.map(({ job }) => String(job)).sort()
 }
 
-/** Every trial counts, also one that left no trace; an infrastructure failure is not a reward of 0. */
+/** Every trial counts, even without a trace; an infrastructure failure is not a reward of 0. */
 async function measureTrials(jobs: readonly string[], dir: string): Promise<CellResult> {
   const tasks = new Map<string, number[]>()
   const values = { trials: 0, failed: 0 }
@@ -65,7 +65,7 @@ async function measureTrials(jobs: readonly string[], dir: string): Promise<Cell
       reasons.push(...why)
       for (const { task, checksum, rewards } of scores) {
         if (rewards.length === 0) continue
-        // Copies of a task lie in numbered folders; they are attempts at one task.
+        // Copies of a task are in numbered folders; they are attempts at the same task.
         const key = `${task.replace(/\.\d+$/, '')}@${checksum.slice(0, 12)}`
         tasks.set(key, [...(tasks.get(key) ?? []), ...rewards])
       }

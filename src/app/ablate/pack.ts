@@ -9,13 +9,15 @@ import { cellDir, type IndexedCell, loadIndex, saveIndex } from './cells.ts'
 import { loadResult, saveResult } from './result.ts'
 import { loadCell } from './run-commands.ts'
 
-/** What was moved: finished cells without their datasets, and cells that are to be run with them. */
+/** What was moved: finished cells without their datasets, and unfinished cells with theirs. */
 export interface MovedCells {
   readonly finished: number
   readonly ready: number
 }
 
-/** Writes the cells of a directory to one file: of a finished cell its result, of any other its dataset and its commands. */
+/**
+ * Packs the cells of a directory into one file: the results of finished cells, the datasets and commands of all others.
+ */
 export async function packCells(dir: string, file: string): Promise<MovedCells> {
   const release = await acquireOwner(dir)
   try {
@@ -60,10 +62,10 @@ async function writeChunks(file: string, chunks: AsyncIterable<Uint8Array>): Pro
   }
 }
 
-/** No pack is larger. */
+/** The upper limit on a pack's size. */
 const limitBytes = 2 ** 36
 
-/** Brings the cells of a pack into a directory. What is finished there stays as it is. The pack may come from anywhere. */
+/** Unpacks cells into a directory, leaving finished cells there unchanged. The pack is not trusted. */
 export async function unpackCells(file: string, dir: string): Promise<MovedCells> {
   const source = await open(file).catch((error: unknown) => {
     if (isMissing(error)) throw new UserError(`${file}: expected a pack of cells, found nothing`, 'check the path')
@@ -98,7 +100,7 @@ export async function unpackCells(file: string, dir: string): Promise<MovedCells
   }
 }
 
-/** Null when the pack does not hold the cell. */
+/** Null if the pack does not hold the cell. */
 async function moveCell(from: string, to: string): Promise<'finished' | 'ready' | null> {
   const result = await loadResult(from)
   if (result !== null) {

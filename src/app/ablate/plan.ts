@@ -10,7 +10,7 @@ import { type Cell, type CellGroup, cellsOf, checkStudy, groupCells } from './ce
 import { firstRound } from './search.ts'
 import type { Study } from './study.ts'
 
-/** What work takes, as far as it can be told; null where it cannot. */
+/** What some work costs, as far as known; null where unknown. */
 export interface Cost {
   readonly rollouts: number | null
   readonly tokens: number | null
@@ -20,18 +20,18 @@ export interface Cost {
 
 export interface PlannedVariant {
   readonly variant: string
-  /** Stages that differ from those of the baseline, or that only one of the two has. */
+  /** Stages that differ from the baseline's, or that only one of the two has. */
   readonly changed: readonly string[]
   readonly cells: number
-  /** What only this variant needs: stages that no variant above it makes. */
+  /** What only this variant needs: stages that no variant before it makes. */
   readonly cost: Cost
 }
 
 export interface PlannedStage {
   readonly id: string
-  /** Different versions of it that are made. */
+  /** How many different versions of it are made. */
   readonly versions: number
-  /** Recipes that have it. */
+  /** How many recipes have it. */
   readonly recipes: number
 }
 
@@ -44,12 +44,12 @@ export interface AblationPlan {
   readonly stages: readonly PlannedStage[]
   readonly total: Cost
   readonly assumes: readonly string[]
-  /** What the total exceeds. */
+  /** Which budgets the total exceeds. */
   readonly overBudget: readonly string[]
-  /** What one comparison can detect, and what it can as one of several; null for a measure whose spread is not known. */
+  /** What one comparison can detect, alone and as one of several; null for a measure whose spread is unknown. */
   readonly power: (PowerPrediction & { readonly amongTests: number }) | null
   readonly tests: number
-  /** What the file says a run needs, and what was looked for and not found. */
+  /** What a run needs according to its file, and which of that was not found. */
   readonly needs: readonly string[]
   readonly missing: readonly Missing[]
 }
@@ -59,7 +59,10 @@ interface PlannedGroup extends CellGroup {
   readonly forecast: readonly StageForecast[] | null
 }
 
-/** Says what an ablation would do and cost, and what it could detect; of a search, its first round. Runs and writes nothing. */
+/**
+ * Reports what an ablation would do, cost and be able to detect; for a search, its first round. Runs and writes
+ * nothing.
+ */
 export async function planStudy(
   asked: Study,
   { dir, offline }: { readonly dir: string; readonly offline: boolean },
@@ -98,7 +101,7 @@ export async function planStudy(
   }
 }
 
-/** Refuses an ablation whose file has a budget that it is expected to exceed. */
+/** Rejects an ablation that is expected to exceed the budget in its file. */
 export async function refuseOverBudget(study: Study, dir: string): Promise<void> {
   if (Object.keys(study.budget).length === 0) return
   const { overBudget } = await planStudy(study, { dir, offline: true })
@@ -116,14 +119,17 @@ async function planGroup(group: CellGroup, dir: string): Promise<PlannedGroup> {
   const digests = plainDigests(recipe)
   const { signal } = new AbortController()
   const told = await forecast(stages, recipe.lock.limit, contextBefore(recipe, dir, signal)).catch((error: unknown) => {
-    // What missing files would tell; the plan says that they are missing.
+    // Files are missing that this depends on; the plan reports them.
     if (error instanceof UserError) return null
     throw error
   })
   return { ...group, stages: stages.map((live) => ({ live, digest: digests.get(live.id) ?? '' })), forecast: told }
 }
 
-/** Stages with equal ones of these give equal rows. What files and networks would add is the same for both. */
+/**
+ * Digests under which stages that are equal here give equal rows. Files and the network are left out, since both have
+ * the same.
+ */
 function plainDigests({ lock, stages }: ResolvedRecipe): ReadonlyMap<string, string> {
   const digests = new Map<string, string>()
   for (const { id, use, stage, from, form, code, ...live } of stages) {
@@ -159,7 +165,7 @@ function planVariant(study: Study, variant: string, { cells, groups, made }: Stu
   }
 }
 
-/** By what a stage is itself; one that only gets other rows has not changed. */
+/** Compares stages by themselves; one that only gets different input rows has not changed. */
 function changedStages(base: PlannedGroup | undefined, other: PlannedGroup | undefined): string[] {
   const facts = (group: PlannedGroup | undefined) =>
     new Map(group?.stages.map(({ live }) => [live.id, digestJson({ use: live.use, with: live.with, code: live.code })]))
@@ -180,7 +186,7 @@ function planStages(groups: readonly PlannedGroup[]): PlannedStage[] {
 function costOf(told: StageForecast | null): Cost {
   if (told === null) return { rollouts: null, tokens: null, costUsd: null, hours: null }
   const { rollouts = 0, modelCalls, tokens, costUsd, hours = 0 } = told.expected
-  // A stage that asks a model pays for it, even where the price is not known.
+  // A stage that calls a model costs money even if the price is unknown.
   const unknown = modelCalls === undefined ? 0 : null
   return { rollouts, tokens: tokens ?? unknown, costUsd: costUsd ?? unknown, hours }
 }
@@ -203,7 +209,7 @@ function overBudget({ budget }: Study, total: Cost): string[] {
   })
 }
 
-/** Numbers of turns or tokens have no spread that is known beforehand. */
+/** For turns and tokens the spread is not known in advance. */
 function powerOf(study: Study, groups: readonly PlannedGroup[], tests: number): AblationPlan['power'] {
   const { rows } = study.outcome
   if (rows && rows.measure !== 'reward') return null
@@ -211,7 +217,7 @@ function powerOf(study: Study, groups: readonly PlannedGroup[], tests: number): 
   return { ...found, amongTests: detectableEffect(found.design, Math.max(1, tests)) }
 }
 
-/** With the teacher's success as the outcome, the tasks are those of its stage. */
+/** If the outcome is the teacher's success, the tasks are those of its stage. */
 function guessedDesign({ outcome, seeds }: Study, groups: readonly PlannedGroup[]) {
   if (outcome.teacher === undefined) return {}
   const taken = groups[0]?.forecast?.find(({ id }) => id === outcome.teacher)?.taken

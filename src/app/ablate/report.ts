@@ -9,9 +9,9 @@ import { type CellResult, loadResult } from './result.ts'
 import { failureOf } from './run.ts'
 import type { FactorValue, Study } from './study.ts'
 
-/** A variant against the baseline, with the same factors. */
+/** A variant compared with the baseline under the same factors. */
 export interface VariantComparison extends Omit<SeededComparison, 'verdict'> {
-  /** Corrected for the number of comparisons of the report (Holm). */
+  /** Corrected for the number of comparisons in the report (Holm). */
   readonly adjustedP: number
   readonly verdict: 'better' | 'worse' | 'undecided'
 }
@@ -21,14 +21,14 @@ export interface VariantRow {
   readonly variant: string
   readonly summary: string | null
   readonly factors: Readonly<Record<string, FactorValue>>
-  /** Cells that are finished, and all of them. */
+  /** The number of finished cells and of all cells. */
   readonly cells: { readonly done: number; readonly of: number }
   readonly score: Interval | null
-  /** Means over the cells of the other numbers they have. */
+  /** Means over the cells of their other numbers. */
   readonly values: Readonly<Record<string, number>>
-  /** Why its result is partial; empty for a complete one. */
+  /** Why its result is partial; empty if complete. */
   readonly reasons: readonly string[]
-  /** Null for the baseline, and without a result to compare. */
+  /** Null for the baseline, or without a result to compare. */
   readonly comparison: VariantComparison | null
 }
 
@@ -36,12 +36,12 @@ export interface AblationReport {
   readonly schema: 'ablate-report/1'
   readonly name: string
   readonly summary: string | null
-  /** `share`: values between 0 and 1, shown in percent. */
+  /** `share`: values from 0 to 1, shown as percentages. */
   readonly scale: 'share' | 'number'
   readonly measure: string
   readonly baseline: string
   readonly seeds: number
-  /** Comparisons that were corrected for each other. */
+  /** How many comparisons were corrected together. */
   readonly tests: number
   readonly rows: readonly VariantRow[]
   /** Cells without a result. */
@@ -55,7 +55,7 @@ export interface Measured {
   readonly reason: string | null
 }
 
-/** The cells of a study with their results, as far as there are any. */
+/** The cells of a study with the results so far. */
 export async function loadMeasured(study: Study, dir: string): Promise<Measured[]> {
   const index = new Map((await loadIndex(dir)).map((cell) => [labelOf(cell), cell.id]))
   const measured: Measured[] = []
@@ -68,7 +68,7 @@ export async function loadMeasured(study: Study, dir: string): Promise<Measured[
   return measured
 }
 
-/** Compares every variant with the baseline, from the cells that are finished. */
+/** Compares every variant with the baseline over the finished cells. */
 export async function reportStudy(study: Study, dir: string): Promise<AblationReport> {
   const measured = await loadMeasured(study, dir)
   const missing = measured.flatMap(({ cell, reason }) => (reason === null ? [] : [{ cell: labelOf(cell), reason }]))
@@ -93,7 +93,7 @@ export async function reportStudy(study: Study, dir: string): Promise<AblationRe
   }
 }
 
-/** What the values are, for people. */
+/** What the values measure, for people. */
 function measureOf({ outcome, measure }: Pick<Study, 'outcome' | 'measure'>): string {
   if (measure !== undefined) return measure
   if (outcome.teacher !== undefined) return `reward of the trials of ${outcome.teacher}`
@@ -141,7 +141,7 @@ function rowKey({ variant, factors }: Pick<Cell, 'variant' | 'factors'>): string
   return labelOf({ variant, factors, seed: null })
 }
 
-/** Tasks that a seed made are its own, even where they have the names of others. */
+/** Tasks made under different seeds are different tasks, even if they share names. */
 export function seedResults(study: Study, cells: readonly Measured[]): SeedResult[] {
   const isOwn = study.seedsOf !== 'outcome' && !study.outcome.commands
   return cells.flatMap(({ cell: { seed }, result }) => {

@@ -21,13 +21,13 @@ const reportSchema = z.object({
   ),
 })
 
-/** What was measured of a cell. */
+/** The measurements of a cell. */
 export interface CellResult {
-  /** Values by task: what variants are compared by. */
+  /** Values by task, on which variants are compared. */
   readonly tasks: RewardsByTask
-  /** Other numbers, for people. */
+  /** Other numbers, for people to read. */
   readonly values: Readonly<Record<string, number>>
-  /** Why it is not to be trusted as a whole; empty for a complete result. */
+  /** Why the result is not trustworthy as a whole; empty if complete. */
   readonly reasons: readonly string[]
 }
 
@@ -38,11 +38,11 @@ const storedSchema = z.object({
   reasons: z.array(z.string()),
 })
 
-/** The result of a cell that is finished; null when it is not. */
+/** The result of a finished cell, or null. */
 export async function loadResult(cell: string): Promise<CellResult | null> {
   const text = await readTextIfExists(join(cell, 'result.json'))
   const parsed = text === null ? null : storedSchema.safeParse(parseJson(text))
-  // One that cannot be read is none: the cell is measured again.
+  // An unreadable result is ignored: the cell is measured again.
   return parsed?.success ? { ...parsed.data, tasks: new Map(Object.entries(parsed.data.tasks)) } : null
 }
 
@@ -51,7 +51,9 @@ export async function saveResult(cell: string, { tasks: byTask, values, reasons 
   await writeAtomic(join(cell, 'result.json'), `${JSON.stringify(stored, null, 2)}\n`)
 }
 
-/** Reads what commands left. Of several results, the tasks of all are compared together, each under the name of its file. */
+/**
+ * Reads what commands wrote. With several results, all their tasks are compared together, each under its file's name.
+ */
 export async function readOutcomes(paths: readonly string[]): Promise<CellResult> {
   const all = await Promise.all(paths.map(readOutcome))
   const [only] = all
@@ -59,7 +61,7 @@ export async function readOutcomes(paths: readonly string[]): Promise<CellResult
   const names = paths.map((path) => basename(path).replace(/\.json$/, ''))
   const named = all.map((result, i) => {
     const name = names[i] ?? ''
-    // Of files in several folders that are called the same, the later ones are counted.
+    // Files of the same name in several folders are numbered from the second on.
     const nth = names.slice(0, i + 1).filter((each) => each === name).length
     return { result, name: nth === 1 ? name : `${name}#${nth}` }
   })
@@ -72,7 +74,7 @@ export async function readOutcomes(paths: readonly string[]): Promise<CellResult
   }
 }
 
-/** Our own form, the report of an evaluation, or the directory of a job. */
+/** Reads our own format, the report of an evaluation, or the directory of a job. */
 async function readOutcome(path: string): Promise<CellResult> {
   if ((await kindAt(path)) === 'dir') return ofReport(await evaluate(path), path)
   const text = await readTextIfExists(path)

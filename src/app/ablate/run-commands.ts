@@ -16,16 +16,16 @@ const cellSchema = z.object({
   schema: z.literal('ablate-cell/1'),
   id: z.string(),
   label: z.string(),
-  /** Of the dataset. */
+  /** The dataset's digest. */
   data: z.string(),
   commands: z.array(z.array(z.string())),
   result: z.array(z.string()).min(1),
 })
 
-/** What a cell with commands is made of: enough to run it on another machine. */
+/** What a cell with commands consists of: enough to run it on another machine. */
 export type CellFile = z.output<typeof cellSchema>
 
-/** Makes the folder of a cell with its dataset in it, whole or not at all. */
+/** Creates the folder of a cell with its dataset, whole or not at all. */
 export async function prepareCell(dir: string, cell: CellFile, dataset: string): Promise<void> {
   if (await exists(join(dir, 'cell.json'))) return
   const draft = draftOf(dir)
@@ -40,7 +40,7 @@ export async function prepareCell(dir: string, cell: CellFile, dataset: string):
   }
 }
 
-/** The cell in a folder; null when there is none. */
+/** The cell in a folder, or null. */
 export async function loadCell(dir: string): Promise<CellFile | null> {
   const text = await readTextIfExists(join(dir, 'cell.json'))
   if (text === null) return null
@@ -52,16 +52,16 @@ export async function loadCell(dir: string): Promise<CellFile | null> {
   })
 }
 
-/** Commands to run, and where they leave what they measured. */
+/** Commands to run, and where they write their measurements. */
 export interface CellWork extends Readonly<Pick<CellFile, 'commands' | 'result'>> {
-  /** What `{here}` stands for. */
+  /** The value of `{here}`. */
   readonly here: string
   readonly signal: AbortSignal
 }
 
 /**
- * Runs commands in the folder of a cell, from the first that has not ended well, and reads what they left. They are those of the
- * ablation: the ones in the folder may have come with a pack, from anywhere.
+ * Runs the commands in a cell's folder, starting with the first that has not succeeded yet, and reads their results.
+ * The commands come from the ablation, because those in the folder may come from an untrusted pack.
  */
 export async function runCommands(dir: string, { commands, result, here, signal }: CellWork): Promise<CellResult> {
   const cell = await loadCell(dir)
@@ -90,14 +90,14 @@ export async function runCommands(dir: string, { commands, result, here, signal 
   return readOutcomes(filledIn(result, places))
 }
 
-/** A command that outlived a killed run writes to the same places as the next one: it is stopped first. */
+/** Stops a command that outlived a killed run, because it writes to the same places as the next one. */
 async function stopLeftover(dir: string): Promise<void> {
   const text = await readTextIfExists(join(dir, 'running.json'))
   const parsed = identitySchema.safeParse(parseJson(text ?? ''))
   if (parsed.success && livenessOf(parsed.data) === 'alive') await stopGroup(parsed.data.pid)
 }
 
-/** `ot-agent` is this program. */
+/** Runs `ot-agent` as this very program. */
 function programOf([program = '', ...args]: readonly string[]): readonly string[] {
   const own = [process.execPath, join(packageRoot, 'bin/ot-agent.js')]
   return program === 'ot-agent' ? [...own, ...args] : [program, ...args]

@@ -29,20 +29,20 @@ import { loadCell, prepareCell, runCommands } from './run-commands.ts'
 import type { Study } from './study.ts'
 
 export interface RunCells {
-  /** Where everything is kept; the same directory resumes. */
+  /** Where everything is stored; the same directory resumes. */
   readonly dir: string
-  /** Names of variants, `*` for any characters; empty: all. */
+  /** Names of variants, with `*` for any characters; empty means all. */
   readonly only?: readonly string[] | undefined
-  /** `data`: datasets only. `outcome`: only the commands of cells whose dataset is there. */
+  /** `data`: make datasets only. `outcome`: run commands only, of cells whose dataset is here. */
   readonly stage?: 'data' | 'outcome' | 'both' | undefined
-  /** Cells whose commands run at once. */
+  /** How many cells' commands run at once. */
   readonly concurrency?: number | undefined
 }
 
 export interface CellState {
   readonly cell: Cell
   readonly id: string | null
-  /** `ready`: its dataset is made, its commands have not run. */
+  /** `ready`: the dataset is made, but its commands have not run. */
   readonly state: 'done' | 'ready' | 'failed'
   readonly cached: boolean
   readonly reason: string | null
@@ -56,7 +56,7 @@ export interface CellFollower extends RecipeFollower {
     | undefined
 }
 
-/** Runs what is missing of the cells of a study. A cell that fails does not stop the others. */
+/** Runs the missing cells of a study. A failing cell does not stop the others. */
 export async function runCells(study: Study, asked: RunCells, follower: CellFollower): Promise<CellState[]> {
   checkStudy(study)
   const cells = chooseCells(study, asked.only ?? [])
@@ -104,7 +104,7 @@ class CellRun {
     this.places = new Semaphore(asked.concurrency ?? 1)
   }
 
-  /** Makes the dataset of a group of cells, and measures them or starts their commands. */
+  /** Makes the dataset of a group of cells, then measures them or starts their commands. */
   async group(group: CellGroup, place: { readonly at: number; readonly of: number }): Promise<void> {
     const { signal, trials } = this.follower
     signal.throwIfAborted()
@@ -164,7 +164,7 @@ class CellRun {
     }
   }
 
-  /** Runs the commands of cells that are here with their datasets, and no recipe. */
+  /** Runs the commands of the cells whose datasets are here, without running any recipe. */
   async commandsOnly(cells: readonly Cell[]): Promise<void> {
     const index = await loadIndex(this.asked.dir)
     const labels = new Set(cells.map(labelOf))
@@ -210,7 +210,7 @@ class CellRun {
           await this.save(cell, await runCommands(dir, { commands, result, here: this.study.folder, signal }))
         })
     const told = work.catch((error: unknown) => this.fail([cell], error))
-    // Seen in `finish`; until then a rejection must not count as unhandled.
+    // `finish` handles the rejection; until then it must not count as unhandled.
     told.catch(() => {})
     if (!before)
       this.started.set(
@@ -238,7 +238,7 @@ class CellRun {
     this.tell(cell, cell.id, 'done')
   }
 
-  /** What is wrong with one cell is written down beside it; what is wrong with this program is not. */
+  /** Records an error in the cell it belongs to; a bug of this program is thrown instead. */
   private async fail(cells: readonly Cell[], error: unknown): Promise<void> {
     if (!(error instanceof UserError || error instanceof BoundaryError)) throw error
     const reason = oneLine(error instanceof UserError ? `${error.message} (${error.hint})` : messageOf(error))
@@ -265,7 +265,7 @@ function copyOf({ variant, factors, seed }: Cell): { variant: string; factors: C
   return { variant, factors, seed }
 }
 
-/** Why a cell failed when it was last run; null when it did not. */
+/** Why a cell failed when it last ran, or null. */
 export async function failureOf(dir: string, id: string): Promise<string | null> {
   return (await readTextIfExists(join(cellDir(dir, id), 'failure.txt')))?.trim() ?? null
 }

@@ -12,15 +12,15 @@ export interface SearchedVariant {
   readonly variant: string
   readonly set: Readonly<Record<string, unknown>>
   readonly score: Interval | null
-  /** The best of the round minus this one; null for the best itself. */
+  /** The score of the round's best variant minus this one's; null for the best itself. */
   readonly behind: Interval | null
-  /** `interval`: known to be worse than the best. `budget`: the next round has no room for it. `failed`: it has no result. */
+  /** `interval`: known to be worse than the best. `budget`: no room in the next round. `failed`: no result. */
   readonly dropped: 'interval' | 'budget' | 'failed' | null
 }
 
 export interface SearchRound {
   readonly level: number
-  /** What it cost: the level, for every variant and seed. */
+  /** The round's cost: the level, for every variant and seed. */
   readonly cost: number
   readonly variants: readonly SearchedVariant[]
 }
@@ -32,9 +32,9 @@ export interface SearchResult {
   readonly budget: number
   readonly spent: number
   readonly rounds: readonly SearchRound[]
-  /** What is left, the best first. More than one: the data does not decide between them. */
+  /** The remaining variants, best first. If there are several, the data does not decide between them. */
   readonly left: readonly string[]
-  /** Why it ended. */
+  /** Why the search ended. */
   readonly ended: 'decided' | 'levels' | 'budget'
 }
 
@@ -49,8 +49,9 @@ function roundOf(study: Study, variants: readonly Variant[], { factor }: SearchS
 }
 
 /**
- * Looks for the best values of options by successive halving: all candidates are measured at a low level, those that are left at the next.
- * The best of all is dropped by mistake in at most 5 % of the rounds, because each comparison with the leader is corrected for all it could be.
+ * Finds the best option values by successive halving: all candidates are measured at a low level, the survivors at the
+ * next. The overall best is dropped by mistake in at most 5 % of rounds, because each comparison with the leader is
+ * corrected for all the possible ones.
  */
 export async function searchStudy(study: Study, asked: RunCells, follower: CellFollower): Promise<SearchResult> {
   const settings = settingsOf(study)
@@ -94,7 +95,7 @@ function settingsOf({ search, file, factors }: Study): SearchSettings {
   return search
 }
 
-/** The baseline, and values drawn from the space. The same seed draws the same. */
+/** The baseline, and values drawn from the space. The same seed draws the same values. */
 function candidatesOf(study: Study, { space, candidates, seed }: SearchSettings): Variant[] {
   const baseline = study.variants.filter(({ name }) => name === study.baseline)
   const random = makeRandom(seed, 'ablate search')
@@ -124,7 +125,7 @@ function refuseSmallBudget(study: Study, variants: number, each: number, { budge
   )
 }
 
-/** The best as far as there is room; the others are marked in the round before. */
+/** The best variants that fit into the budget; the others are marked as dropped in the previous round. */
 function withinBudget(alive: readonly Variant[], room: number, rounds: SearchRound[]): Variant[] {
   const last = rounds.at(-1)
   if (last === undefined || alive.length <= room) return [...alive]
@@ -136,7 +137,7 @@ function withinBudget(alive: readonly Variant[], room: number, rounds: SearchRou
   return alive.filter(({ name }) => best.has(name))
 }
 
-/** The names of variants, the highest mean first. */
+/** The names of variants, highest mean first. */
 function ranked(round: SearchRound | undefined, alive: readonly Variant[]): string[] {
   const means = new Map(round?.variants.map(({ variant, score }) => [variant, score?.mean ?? Number.NEGATIVE_INFINITY]))
   return alive.map(({ name }) => name).sort((a, b) => (means.get(b) ?? 0) - (means.get(a) ?? 0))
@@ -161,7 +162,7 @@ function compareVariants(study: Study, measured: Awaited<ReturnType<typeof loadM
     if (variant === leader.variant) return { variant, set, score, behind: null, dropped: null }
     const found = compareSeeded(leader.results, results, makeRandom(1, 'ablate search').next)
     if (found === null) return { variant, set, score, behind: null, dropped: null }
-    // Any other variant could have been the leader: each of those comparisons could drop this one.
+    // Any other variant could have been the leader, and each of those comparisons could drop this one.
     const p = Math.min(1, found.p * (known.length - 1))
     const isWorse = verdictOf(found.difference, p) === 'first'
     return { variant, set, score, behind: found.difference, dropped: isWorse ? 'interval' : null }

@@ -29,7 +29,7 @@ const change = z.strictObject({
     .default([]),
 })
 
-/** What is measured of rows of a recipe, one value for each row that has it. */
+/** Measures of a recipe's rows: one value for each row that has it. */
 const rowMeasures = ['reward', 'turns', 'input_tokens', 'output_tokens'] as const
 
 const outcome = z
@@ -80,7 +80,7 @@ const search = z.strictObject({
   budget: z.number().positive(),
 })
 
-/** A value that stands there twice would make copies of one result look like several. */
+/** Rejects duplicates: a repeated value would pass copies of one result off as several. */
 function once<T extends z.ZodType<readonly unknown[]>>(list: T): T {
   return list.refine((values) => new Set(values.map(String)).size === values.length, 'expected each value once') as T
 }
@@ -120,19 +120,19 @@ export interface Variant {
 
 /** An ablation as its file describes it, with grids expanded. */
 export interface Study extends Omit<Parsed, 'schema' | 'variants' | 'grid' | 'seeds' | 'seedsOf' | 'baseline'> {
-  /** Where the file lies; its recipe counts from there. */
+  /** The path of the file; the recipe's path is relative to it. */
   readonly file: string
   readonly folder: string
   readonly variants: readonly Variant[]
   readonly baseline: string
-  /** Null: the recipe's own seed, and no other. */
+  /** Null: only the recipe's own seed. */
   readonly seeds: readonly (number | null)[]
   readonly seedsOf: 'recipe' | 'outcome' | 'both'
 }
 
 const guide = 'docs/guides/ablations.md shows one'
 
-/** Reads the file of an ablation; whatever is wrong with it is a UserError that names the key. */
+/** Reads an ablation's file; anything wrong with it is a UserError that names the key. */
 export async function loadStudy(file: string): Promise<Study> {
   const source = await readFile(file, 'utf8').catch((error: unknown) => {
     if (isMissing(error)) throw new UserError(`${file}: expected the file of an ablation, found nothing`, guide)
@@ -146,7 +146,7 @@ const unchanged: StudyChange = { set: {}, replace: {}, remove: [], add: [] }
 function studyOf({ schema: _, variants: named, grid, seeds, seedsOf, ...rest }: Parsed, file: string): Study {
   const listed = Object.entries(named).map(([variant, change]) => ({ name: variant, change }))
   const variants = [...listed, ...expandGrid(grid)]
-  // A search makes its candidates itself, beside the recipe as it is.
+  // A search adds its own candidates to the unchanged recipe.
   if (variants.length === 0) variants.push({ name: 'base', change: unchanged })
   const twice = variants.find(({ name: one }, i) => variants.findIndex((each) => each.name === one) !== i)
   if (twice)
@@ -172,7 +172,7 @@ function studyOf({ schema: _, variants: named, grid, seeds, seedsOf, ...rest }: 
   }
 }
 
-/** Every combination of the values, named after them: `least=3,k=4`. */
+/** Every combination of the values, with names such as `least=3,k=4`. */
 function expandGrid(grid: Parsed['grid']): Variant[] {
   const keys = Object.keys(grid)
   if (keys.length === 0) return []
@@ -186,7 +186,7 @@ function expandGrid(grid: Parsed['grid']): Variant[] {
   }))
 }
 
-/** Every choice of one value for each key, the last key changing fastest. */
+/** Every choice of one value per key, with the last key changing fastest. */
 export function combinations(lists: Readonly<Record<string, readonly FactorValue[]>>): Record<string, FactorValue>[] {
   return Object.entries(lists).reduce<Record<string, FactorValue>[]>(
     (all, [key, values]) => all.flatMap((before) => values.map((each) => ({ ...before, [key]: each }))),
@@ -194,7 +194,7 @@ export function combinations(lists: Readonly<Record<string, readonly FactorValue
   )
 }
 
-/** A name that is safe as part of a file name. */
+/** Makes a name safe to use in a file name. */
 function slug(given: string): string {
   return (
     given

@@ -12,31 +12,34 @@ import { checkTrial } from './check-trial.ts'
 
 /** Which agent to try, and with what. */
 export interface AgentTestRequest {
-  /** A name, or the path of a file. */
+  /** A name or a file path. */
   readonly agent: string
   readonly options?: Readonly<Record<string, unknown>>
   readonly model?: string | undefined
   readonly apiBase?: string | undefined
-  /** Variable that holds the key of the server. */
+  /** The variable that holds the server's key. */
   readonly apiKeyEnv?: string | undefined
   /** A task for the agent to work on. */
   readonly task?: string | undefined
-  /** Kind of sandbox for the task. */
+  /** The kind of sandbox for the task. */
   readonly sandbox: string
-  /** Variables of this machine that the task may have. */
+  /** Variables of this machine that the task may use. */
   readonly passEnv: readonly string[]
-  /** Folder that keeps the trial's files. */
+  /** The folder in which to keep the trial's files. */
   readonly keep?: string | undefined
 }
 
-/** An agent that loaded, and the checks that are left. */
+/** A loaded agent and its remaining checks. */
 export interface AgentTest {
   readonly agent: Agent
-  /** Tries the server, the model and the task. Each check needs the one before it: the first that fails is the last. */
+  /**
+   * Tries the server, the model and the task. Each check needs the previous one, so the first failure is the last
+   * check.
+   */
   checks(signal: AbortSignal): AsyncGenerator<Check>
 }
 
-/** Finds everything that is named, and refuses what cannot work, before anything is tried. */
+/** Resolves everything named in the request and rejects what cannot work, before trying anything. */
 export async function prepareAgentTest(request: AgentTestRequest, confirm: Confirm | undefined): Promise<AgentTest> {
   const agent = await agentAt(request.agent, request.options ?? {})
   const { model = null, keep = null } = request
@@ -69,14 +72,14 @@ async function agentAt(path: string, options: Readonly<Record<string, unknown>>)
   return Object.hasOwn(registry.agents, path) ? makeAgent(path, options) : makeImportedAgent(path, options)
 }
 
-/** The engine that would serve the agent; null when it has no model and needs none. */
+/** The engine that would serve the agent; null if it has no model and needs none. */
 async function engineFor(agent: Agent, { model, apiBase, apiKeyEnv }: AgentTestRequest): Promise<Engine | null> {
   if (model === undefined && apiBase === undefined && !agent.needsModel) return null
   const where = {
     ...(apiBase !== undefined && { api_base: apiBase }),
     ...(apiKeyEnv !== undefined && { api_key_env: apiKeyEnv }),
   }
-  // One check only: a caller that wants to wait for a server can check again.
+  // Checks once only; callers that want to wait for a server can repeat the check.
   const made = model === undefined ? null : await requestedEngine(where, model, { healthcheck_max_attempts: 1 })
   if (made !== null) return made.engine
   const got = model === undefined ? 'none' : `${model} without the address of its server`

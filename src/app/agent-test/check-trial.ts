@@ -19,11 +19,11 @@ export interface TrialToTry {
   readonly agent: Agent
   readonly engine: Engine | null
   readonly model: string | null
-  /** Where the trial's files stay; null: nowhere. */
+  /** Where to keep the trial's files; null discards them. */
   readonly keep: string | null
 }
 
-/** Lets the agent work on one task and have it scored. A low score is a fine ending: the agent ran. */
+/** Has the agent work on one task and scores the result. A low score is fine: the agent ran. */
 export async function checkTrial(asked: TrialToTry, signal: AbortSignal): Promise<Check> {
   const { task, agent, engine, model, keep } = asked
   const dir = keep === null ? await makeScratchDir(join(tmpdir(), 'ot-agent-test-')) : resolve(keep)

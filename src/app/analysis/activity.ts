@@ -6,15 +6,15 @@ import type { TrialStory } from './trial-story.ts'
 
 /** How much agents did and said. */
 export interface TurnsReport {
-  /** Of each trial: turns, commands, tokens in and out, USD. */
+  /** Per trial: turns, commands, input and output tokens, USD. */
   readonly perTrial: Readonly<Record<string, Distribution>>
-  /** Of each turn: tokens in and out, commands. */
+  /** Per turn: input and output tokens, commands. */
   readonly perTurn: Readonly<Record<string, Distribution>>
-  /** Trials without a trajectory that can be read. */
+  /** Trials without a readable trajectory. */
   readonly withoutTrajectory: number
 }
 
-/** Adds up turns and tokens in bounded memory. */
+/** Sums up turns and tokens in bounded memory. */
 export class TurnsTally {
   private readonly perTrial = new Map<string, DistributionTally>()
   private readonly perTurn = new Map<string, DistributionTally>()
@@ -75,12 +75,12 @@ export interface CommandsReport {
 export interface UseCount {
   readonly name: string
   readonly uses: number
-  /** Trials that used it at least once, and those of them that were solved. */
+  /** Trials that used it at least once, and how many of those were solved. */
   readonly trials: number
   readonly solved: number
 }
 
-/** Names that are counted one by one: agents can make up any number. */
+/** How many distinct names are counted: agents can make up any number. */
 const mostNames = 10_000
 
 /** Counts programs and tools in bounded memory. */

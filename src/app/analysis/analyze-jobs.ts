@@ -18,7 +18,7 @@ import { readStory, storyLimit, type TrialStory } from './trial-story.ts'
 export const reportSections = ['runtime', 'turns', 'commands', 'failures'] as const
 export type ReportSection = (typeof reportSections)[number]
 
-/** What an analysis of jobs finds; a section that was not asked for is null. */
+/** The result of analyzing jobs; sections that were not requested are null. */
 export interface JobsReport {
   readonly schema: 'jobs-report/1'
   readonly jobs: readonly string[]
@@ -31,17 +31,20 @@ export interface JobsReport {
 }
 
 export interface AnalysisRequest {
-  /** Jobs, trials, or directories of them; ours and Harbor's, packed or not. */
+  /** Jobs, trials, or directories of them; ours or Harbor's, packed or not. */
   readonly paths: readonly string[]
   readonly recursive?: boolean | undefined
   /** Default: all. */
   readonly sections?: readonly ReportSection[] | undefined
-  /** How many of the slowest trials are listed (default 10). */
+  /** How many of the slowest trials to list (default 10). */
   readonly slowest?: number | undefined
-  /** A model that says why trials failed, and how many it is asked about at most (default 20). */
+  /** A model that says why trials failed, and how many trials to ask it about at most (default 20). */
   readonly judge?: FailureJudge | undefined
   readonly judgeTrials?: number | undefined
-  /** Called with the labels of each unsolved trial, by rules, and then of those that a model was asked about. */
+  /**
+   * Called with the rule-based labels of each unsolved trial, and later with the model's labels of those it was asked
+   * about.
+   */
   readonly onLabels?: ((labels: TrialLabels) => void) | undefined
   readonly onBroken: (line: string) => void
   readonly onTrial?: ((seen: number) => void) | undefined
@@ -54,11 +57,13 @@ export interface TrialLabels {
   readonly trial: string
   readonly task: string
   readonly labels: readonly FailureLabel[]
-  /** The model that says so; absent: rules. */
+  /** The model that assigned the labels; absent for rules. */
   readonly judge?: string
 }
 
-/** Reads every finished trial of some jobs once, a few at a time, and says where time, turns and failures were. */
+/**
+ * Reads every finished trial of the jobs once, a few at a time, and reports where time, turns and failures occurred.
+ */
 export async function analyzeJobs(request: AnalysisRequest): Promise<JobsReport> {
   const { paths, recursive = false, sections = reportSections, slowest = 10, onBroken } = request
   const { inputs, broken } = await findInputs(paths, recursive)
@@ -104,7 +109,7 @@ export async function analyzeJobs(request: AnalysisRequest): Promise<JobsReport>
   }
 }
 
-/** Trials one by one; those that `isSkipped` names without their files. */
+/** Yields trials one by one; for those that match `isSkipped`, without their files. */
 async function* stories(
   inputs: readonly TraceInput[],
   isSkipped: ((record: TrialRecord) => boolean) | null,
@@ -124,7 +129,7 @@ async function* stories(
 
 const notNeeded: Drop = { reason: 'filtered-by-result', detail: 'not needed', traceSource: null, step: null }
 
-/** Asks the judge about trials that are evenly spread over all unsolved ones. */
+/** Asks the judge about trials spread evenly over all unsolved ones. */
 async function judgeSome(inputs: readonly TraceInput[], keys: readonly string[], request: AnalysisRequest) {
   const { judge, judgeTrials = 20 } = request
   if (judge === undefined) return null
@@ -148,7 +153,10 @@ function keyOf({ dir }: TraceInput, { name }: TrialRecord): string {
   return `${dir}\0${name}`
 }
 
-/** Runs work with a file that gets the labels of every unsolved trial, one a line. The file appears when all of them are in it. */
+/**
+ * Runs work with a file that receives the labels of every unsolved trial, one per line. The file appears once it is
+ * complete.
+ */
 export async function withLabelsFile<T>(path: string, work: (add: (labels: TrialLabels) => void) => Promise<T>) {
   const draft = draftBeside(resolve(path))
   const file = await openJsonLines(draft)

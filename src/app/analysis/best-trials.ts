@@ -23,10 +23,10 @@ export interface BestTrial {
 
 export interface BestRequest {
   readonly paths: readonly string[]
-  /** Made by this; must not exist. */
+  /** The directory to create; it must not exist. */
   readonly out: string
   readonly recursive?: boolean | undefined
-  /** Only tasks that were solved at least once. */
+  /** Only tasks solved at least once. */
   readonly solvedOnly?: boolean | undefined
   readonly onBroken: (line: string) => void
   readonly signal: AbortSignal
@@ -43,8 +43,8 @@ interface Candidate {
 }
 
 /**
- * Copies the best trial of each task into a new directory: the highest reward, without an exception before with one, then the fewest output tokens, turns and
- * seconds. Other commands read that directory as trials.
+ * Copies the best trial of each task into a new directory: the highest reward first, then trials without an exception,
+ * then the fewest output tokens, turns and seconds. Other commands read that directory as trials.
  */
 export async function copyBestTrials(request: BestRequest): Promise<readonly BestTrial[]> {
   const { paths, out, recursive = false, solvedOnly = false, onBroken, signal } = request
@@ -78,7 +78,7 @@ async function choose(inputs: readonly TraceInput[], signal: AbortSignal): Promi
       for await (const record of store.records()) {
         signal.throwIfAborted()
         if (input.only !== null && record.name !== input.only) continue
-        // Two sources may call different tasks the same.
+        // Two sources may use the same name for different tasks.
         const key = record.task.checksum || record.task.name
         const known = best.get(key)
         const candidate = candidateOf(input, record, (known?.of ?? 0) + 1)
@@ -111,7 +111,7 @@ function isBetter(a: readonly number[], b: readonly number[]): boolean {
   return at >= 0 && (a[at] ?? 0) < (b[at] ?? 0)
 }
 
-/** A trial keeps its name, because its files hold it. */
+/** Rejects duplicate trial names: a trial keeps its name, because its files contain it. */
 function refuseDoubles(chosen: readonly Candidate[]): void {
   const seen = new Map<string, Candidate>()
   for (const each of chosen) {

@@ -2,27 +2,30 @@ import { hadNoValidReply } from '../../core/model-replies.ts'
 import { isSuccess } from '../../formats/traces/trial-facts.ts'
 import type { StoryTurn, TrialStory } from './trial-story.ts'
 
-/** Why a trial was not solved, as far as can be told, and the words that show it. */
+/** A reason why a trial was not solved, with the words that show it. */
 export interface FailureLabel {
   readonly mode: string
-  /** Text of the trial itself: hostile. */
+  /** Text from the trial itself, hence hostile. */
   readonly quote: string
 }
 
 export interface FailureMode {
   readonly mode: string
-  /** What it means, for a person. */
+  /** What it means, for people. */
   readonly about: string
 }
 
 interface Rule extends FailureMode {
-  /** The words that show it; null when the rule does not apply. */
+  /** Returns the words that show it, or null if the rule does not apply. */
   find(story: TrialStory): string | null
 }
 
 const quoteChars = 200
 
-/** The modes that rules tell apart, the ones that explain most first. The first that applies to a trial is its main mode. */
+/**
+ * The failure modes that rules tell apart, most informative first. The first one that applies to a trial is its main
+ * mode.
+ */
 const rules: readonly Rule[] = [
   {
     mode: 'infrastructure failure',
@@ -150,7 +153,7 @@ const rules: readonly Rule[] = [
   }),
 ]
 
-/** The mode of trials to which no rule applies. */
+/** The mode of trials that match no rule. */
 const unexplained: Rule = {
   mode: 'wrong result',
   about: 'the agent finished, and the tests gave no full reward; nothing else is known',
@@ -158,10 +161,10 @@ const unexplained: Rule = {
     end.kind === 'scored' && end.rewards !== null ? `rewards ${JSON.stringify(end.rewards)}` : null,
 }
 
-/** Every mode that rules can find, with what it means. */
+/** Every mode that rules can find, with its meaning. */
 export const failureModes: readonly FailureMode[] = [...rules, unexplained].map(({ mode, about }) => ({ mode, about }))
 
-/** Why a trial was not solved, the main mode first; empty for a solved one. */
+/** Why a trial was not solved, main mode first; empty for a solved trial. */
 export function labelFailure(story: TrialStory): readonly FailureLabel[] {
   if (isSuccess(story.record)) return []
   const labels = rules.flatMap((rule) => labelsOf(rule, story))
@@ -175,13 +178,13 @@ function labelsOf({ mode, find }: Rule, story: TrialStory): FailureLabel[] {
 
 interface TextRule extends FailureMode {
   readonly pattern: RegExp
-  /** `end`: what was seen in the last two turns. */
+  /** `end`: what the agent saw in the last two turns. */
   readonly where: 'seen' | 'end' | 'tests'
-  /** In how many turns at least (default 1). */
+  /** Minimum number of turns with a match (default 1). */
   readonly atLeast?: number
 }
 
-/** A rule that looks for words. The line that holds them is the evidence. */
+/** A rule that searches for words. The line with the match is the evidence. */
 function inText({ mode, about, pattern, where, atLeast = 1 }: TextRule): Rule {
   const textsOf = ({ turns, tests }: TrialStory) =>
     where === 'tests' ? [tests] : (turns ?? []).slice(where === 'end' ? -2 : 0).map(({ seen }) => seen)
@@ -198,7 +201,7 @@ function inText({ mode, about, pattern, where, atLeast = 1 }: TextRule): Rule {
 function lineAt(text: string, at: number): string {
   const from = text.lastIndexOf('\n', at - 1) + 1
   const end = text.indexOf('\n', at)
-  // A line without an end, such as minified code, is cut around what was found.
+  // Very long lines, such as minified code, are cut around the match.
   return text.slice(Math.max(from, at - quoteChars / 2), end < 0 ? undefined : end).slice(0, quoteChars)
 }
 

@@ -5,16 +5,16 @@ export interface FailuresReport {
   readonly trials: number
   readonly unsolved: number
   readonly modes: readonly ModeCount[]
-  /** The same as a model tells it; null when none was asked. */
+  /** The same as judged by a model; null if none was asked. */
   readonly judged: JudgedFailures | null
 }
 
 export interface ModeCount {
   readonly mode: string
   readonly about: string
-  /** Unsolved trials whose main mode it is. */
+  /** Unsolved trials with this as their main mode. */
   readonly main: number
-  /** Unsolved trials that show it at all. */
+  /** Unsolved trials that show this mode at all. */
   readonly trials: number
   readonly examples: readonly FailureExample[]
 }
@@ -27,11 +27,11 @@ export interface FailureExample {
 
 export interface JudgedFailures {
   readonly model: string
-  /** Unsolved trials that the model was asked about, and those it gave no usable reply for. */
+  /** Unsolved trials that the model was asked about, and those without a usable reply. */
   readonly asked: number
   readonly unanswered: number
   readonly modes: readonly ModeCount[]
-  /** Labels whose quote does not occur in the trial: they are not counted. */
+  /** Labels whose quote does not occur in the trial; they are not counted. */
   readonly droppedLabels: number
   readonly costUsd: number | null
 }

@@ -58,7 +58,7 @@ test('labels are counted by mode, false quotes are dropped, and a reply that can
   const { signal } = new AbortController()
   const held = [{ mode: 'did not check', quote: 'I am done.' }]
   expect(await judge.add(story, signal)).toEqual(held)
-  // The same trial again: its reply is kept.
+  // For the same trial, the cached reply is used.
   expect(await judge.add(story, signal)).toEqual(held)
   expect(await judge.add({ ...story, tests: 'something else' }, signal)).toEqual([])
   expect(asked).toHaveLength(4)

@@ -12,7 +12,7 @@ import type { FailureLabel, FailureMode } from './failure-rules.ts'
 import { type JudgedFailures, ModeTally } from './failures.ts'
 import type { StoryTurn, TrialStory } from './trial-story.ts'
 
-/** What a model may say about an unsolved trial. */
+/** The failure modes a model may assign to an unsolved trial. */
 const judgedModes: readonly FailureMode[] = [
   { mode: 'misread the task', about: 'it solved something else than what was asked' },
   { mode: 'wrong approach', about: 'the approach could not work' },
@@ -38,11 +38,11 @@ const verdict = z.strictObject({
     .max(4),
 })
 
-/** A quote shorter than this is found anywhere. */
+/** A shorter quote occurs anywhere. */
 const leastQuote = 8
 const quoteChars = 300
 
-/** Asks a model why unsolved trials failed. Replies are kept: the same trial is paid for once. */
+/** Asks a model why unsolved trials failed. Replies are cached, so each trial is paid for once. */
 export class FailureJudge {
   private readonly tally = new ModeTally(judgedModes)
   private asked = 0
@@ -59,7 +59,7 @@ export class FailureJudge {
     return this.client.model
   }
 
-  /** Gives the labels whose quote occurs in the trial; none without a usable reply. */
+  /** Returns the labels whose quote occurs in the trial; none without a usable reply. */
   async add(story: TrialStory, signal: AbortSignal): Promise<readonly FailureLabel[]> {
     this.asked++
     const question = { prompt: promptOf(story), form: asJson(verdict, 'failure_modes'), temperature: 0 }
@@ -84,7 +84,7 @@ export class FailureJudge {
   }
 }
 
-/** Reaches the model that is to judge, and asks whether it is up. */
+/** Connects to the model that is to judge, and checks that it is up. */
 export async function openFailureJudge(settings: ModelSettings, signal: AbortSignal): Promise<FailureJudge> {
   const found = await requestedEngine(engineRequestFor(settings), settings.model)
   if (!found?.model)
@@ -98,7 +98,7 @@ export async function openFailureJudge(settings: ModelSettings, signal: AbortSig
   return new FailureJudge(found.engine.client(found.model), join(pluginContext().stateDir, 'failure-modes'))
 }
 
-/** The labels whose quote really occurs in what the agent said, did or saw, or in what the tests printed. */
+/** The labels whose quote really occurs in what the agent said, did or saw, or in the tests' output. */
 export function heldLabels(labels: readonly FailureLabel[], { turns, tests }: TrialStory): FailureLabel[] {
   const texts = [...(turns ?? []).flatMap(textsOf), tests].map(plain)
   return labels.flatMap(({ mode, quote }) => {
@@ -112,7 +112,7 @@ function textsOf({ said, thought, calls, seen }: StoryTurn): string[] {
   return [said, thought, ...calls.flatMap(({ script }) => script ?? []), seen]
 }
 
-/** Line breaks and blanks do not count: screens wrap, and models do not copy them. */
+/** Strips line breaks and blanks, because screens wrap and models do not copy whitespace. */
 function plain(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
@@ -122,7 +122,7 @@ const limits = { instruction: 8_000, said: 1_500, script: 1_500, seen: 1_500, te
 function promptOf({ instruction, turns, tests, record }: TrialStory): string {
   const shown = shownTurns((turns ?? []).map(renderTurn))
   const body = `The task:\n${cut(instruction, limits.instruction)}\n\n${shown}\n\nThe tests printed:\n${cut(tests, limits.tests)}`
-  // A mark that nothing inside can know, so that nothing inside can pretend to end it.
+  // The content cannot predict this marker, so it cannot fake its own end.
   const mark = createHash('sha256').update(body).digest('hex').slice(0, 16)
   const list = judgedModes.map(({ mode, about }) => `- ${mode}: ${about}`).join('\n')
   const end = record.end.kind === 'scored' ? `rewards ${JSON.stringify(record.end.rewards)}` : record.end.kind
@@ -143,7 +143,7 @@ function renderTurn({ said, calls, seen }: StoryTurn, index: number): string {
   return [`[turn ${index + 1}] ${cut(said, limits.said)}`, ...did, cut(seen, limits.seen)].join('\n')
 }
 
-/** The first turns, and as many of the last as fit. */
+/** The first turns, and as many of the last ones as fit. */
 function shownTurns(turns: readonly string[]): string {
   const first = turns.slice(0, 2)
   let left = limits.all - first.join('').length
@@ -157,7 +157,7 @@ function shownTurns(turns: readonly string[]): string {
   return [...first, ...(omitted > 0 ? [`[${omitted} turns are left out]`] : []), ...last].join('\n\n')
 }
 
-/** The start and the end of a long text. */
+/** The beginning and end of a long text. */
 function cut(text: string, limit: number): string {
   if (text.length <= limit) return text
   return `${text.slice(0, limit / 3)}\n[...]\n${text.slice(-(limit * 2) / 3)}`

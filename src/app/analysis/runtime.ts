@@ -5,18 +5,18 @@ import { type Distribution, DistributionTally, EvenSample } from '../../stats/di
 import { rankCorrelation } from '../../stats/ranks.ts'
 import { secondsBetween, trialMeasures } from '../../stats/trial-measures.ts'
 
-/** Where the time of trials went. */
+/** How trials spent their time. */
 export interface RuntimeReport {
-  /** Seconds by phase; `other` is what no phase accounts for, `total` the whole trial. */
+  /** Seconds per phase; `other` is time outside all phases, `total` the whole trial. */
   readonly seconds: Readonly<Record<RuntimePart, Distribution | null>>
-  /** The share of all time that each part took. */
+  /** Each part's share of the total time. */
   readonly shares: Readonly<Record<Exclude<RuntimePart, 'total'>, number>>
-  /** The slowest first. */
+  /** Slowest first. */
   readonly slowest: readonly SlowTrial[]
   readonly exceptions: readonly ExceptionCount[]
-  /** Trials by how long they took, in four equal groups. */
+  /** Trials in four groups of equal size, by duration. */
   readonly quarters: readonly Quarter[]
-  /** Spearman's correlation of the seconds of a trial with other measures of it. */
+  /** Spearman's correlation between a trial's duration and its other measures. */
   readonly correlations: readonly { readonly measure: string; readonly rho: number; readonly trials: number }[]
 }
 
@@ -61,10 +61,10 @@ interface Sampled {
 
 const mostExceptions = 200
 const examples = 3
-/** Trials that correlations and quarters are computed from; of more an even sample. */
+/** How many trials correlations and quarters are computed from; larger sets are sampled evenly. */
 const sampled = 20_000
 
-/** Adds up the times of trials in bounded memory. */
+/** Sums up the times of trials in bounded memory. */
 export class RuntimeTally {
   private readonly tallies = new Map<RuntimePart, DistributionTally>()
   private readonly exceptions = new Map<string, { trials: number; tally: DistributionTally; examples: string[] }>()
@@ -72,7 +72,7 @@ export class RuntimeTally {
   private slowest: SlowTrial[] = []
   private trials = 0
 
-  /** `top`: how many of the slowest trials are kept. */
+  /** `top`: how many of the slowest trials to keep. */
   constructor(private readonly top: number) {}
 
   add(job: string, record: TrialRecord): void {

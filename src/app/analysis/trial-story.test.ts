@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { agentRecord } from '../../../test/traces.ts'
 import { readStory } from './trial-story.ts'
 
-/** What an agent saw is joined once, not once for each step: a trajectory may have any number of them. */
+/** What an agent saw is joined once rather than once per step, because a trajectory may have any number of steps. */
 test('a trajectory of very many messages to the agent is read', () => {
   const message = 'x'.repeat(200)
   const told = Array.from({ length: 60_000 }, (_, i) => ({ step_id: i + 2, source: 'user', message }))

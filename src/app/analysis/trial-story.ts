@@ -6,37 +6,37 @@ import type { TraceStep } from '../../formats/traces/trajectory.ts'
 import { readMain } from '../../formats/traces/trial-trajectories.ts'
 import { textOf } from '../../formats/traces/turns.ts'
 
-/** One turn of an agent: what it said and did, and what it saw then. All texts are hostile. */
+/** One turn of an agent: what it said and did, and what it saw next. All text is hostile. */
 export interface StoryTurn {
   readonly said: string
   readonly thought: string
   readonly calls: readonly ShellCall[]
-  /** Output of its commands, and what it was told before its next turn. */
+  /** The output of its commands, and other input before its next turn. */
   readonly seen: string
   readonly promptTokens: number | null
   readonly completionTokens: number | null
 }
 
-/** A trial as far as an analysis looks at it. */
+/** The parts of a trial that an analysis looks at. */
 export interface TrialStory {
   readonly job: string
   readonly record: TrialRecord
   readonly instruction: string
-  /** Null when no trajectory can be read. */
+  /** Null if there is no readable trajectory. */
   readonly turns: readonly StoryTurn[] | null
-  /** What the tests printed, from its start. */
+  /** The beginning of the tests' output. */
   readonly tests: string
 }
 
 const testsLimitBytes = 1 << 20
 
-/** How much of a trial's files a story needs: trajectories, and what tests printed. */
+/** How many bytes of a trial's file a story needs: it reads trajectories and test output. */
 export function storyLimit(folder: TrialFile['folder'], name: string): number | null {
   if (folder === 'verifier') return name === 'test-stdout.txt' ? testsLimitBytes : null
   return /^trajectory(\.cont-\d+)?\.json$/.test(name) ? limitOfFile(folder, name) : null
 }
 
-/** Reads what an agent did in a trial, over all steps and all files of its trajectory. */
+/** Reads what an agent did in a trial, over all steps and trajectory files. */
 export function readStory({ job, record, files }: TrialWithFiles): TrialStory {
   const steps = (record.steps?.map(({ name }) => name) ?? [null]).flatMap((step) => {
     const main = readMain(
@@ -54,7 +54,7 @@ export function readStory({ job, record, files }: TrialWithFiles): TrialStory {
 function turnsOf(steps: readonly TraceStep[]): StoryTurn[] {
   const turns: (Omit<StoryTurn, 'seen'> & { readonly seen: string[] })[] = []
   for (const step of steps) {
-    // What was handed over from an earlier context was counted there.
+    // Steps copied from an earlier context were counted there.
     if (step.is_copied_context) continue
     const observed = (step.observation?.results ?? []).map(({ content }) => textOf(content))
     if (step.source !== 'agent') {

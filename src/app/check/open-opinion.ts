@@ -5,7 +5,7 @@ import { makeAgent, pluginContext } from '../../plugins/make.ts'
 import type { Opinion } from '../../run/check/check-request.ts'
 import { makeModelReviewer } from '../../stages/shared/judging/model-reviewer.ts'
 
-/** Reaches the models of a second opinion; an agent that does not exist is a UserError. */
+/** Connects to the models for a second opinion; an agent that does not exist is a UserError. */
 export async function openOpinion(
   { solver, reviewer, agent = { name: 'terminus-2' }, tries = 1 }: OpinionSettings,
   reach: (settings: ModelSettings) => Promise<ModelClient>,

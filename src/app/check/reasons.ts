@@ -2,7 +2,7 @@ import { oneLine } from '../../lib/visible.ts'
 import type { TaskReport } from '../../run/check/check-task.ts'
 import { checkNames, describeFinding, type Outcome } from '../../run/check/verdict.ts'
 
-/** How each check of a task ended, in the order in which they are made. */
+/** How each check of a task ended, in the order in which checks run. */
 export function outcomesOf({ checks }: TaskReport): readonly { readonly name: string; readonly outcome: Outcome }[] {
   return checkNames.map((name) => ({
     name,
@@ -13,7 +13,7 @@ export function outcomesOf({ checks }: TaskReport): readonly { readonly name: st
 /** The names of all checks, in the same order. */
 export const checkColumns: readonly string[] = checkNames
 
-/** Why a task was not accepted, line by line: first what rejects it, then what is not known. */
+/** Why a task was not accepted, line by line: first what rejects it, then what is undecided. */
 export function reasonsOf({ checks }: TaskReport): string[] {
   const of = (outcome: Outcome) =>
     checks
@@ -27,12 +27,12 @@ export function firstReason(report: TaskReport): string {
   return oneLine(reasonsOf(report)[0] ?? '')
 }
 
-/** What the lints found that does not reject the task. */
+/** Lint findings that do not reject the task. */
 export function warningsOf({ findings }: TaskReport): string[] {
   return findings.filter(({ severity }) => severity === 'warning').map(describeFinding)
 }
 
-/** Why a task was not accepted, with the part of it that shows why below each reason. */
+/** Why a task was not accepted, with the relevant excerpt below each reason. */
 export function evidenceOf({ checks }: TaskReport): string[] {
   return checks
     .filter(({ outcome }) => outcome === 'fail' || outcome === 'unknown')
@@ -42,12 +42,12 @@ export function evidenceOf({ checks }: TaskReport): string[] {
     ])
 }
 
-/** How a check ended over many tasks. */
+/** The outcomes of one check over many tasks. */
 export interface CheckYield extends Readonly<Record<Outcome, number>> {
   readonly name: string
 }
 
-/** How many tasks each check accepts and rejects, does not know about, or does not apply to. */
+/** How many tasks each check accepts, rejects, cannot decide or does not apply to. */
 export function yieldsOf(reports: readonly TaskReport[]): CheckYield[] {
   const yields = checkNames.map((name) => ({ name, ok: 0, fail: 0, unknown: 0, skipped: 0 }))
   for (const report of reports)

@@ -16,31 +16,31 @@ import type { Notify } from '../job/tasks-request.ts'
 
 export interface SpineOptions {
   readonly sandbox: PlugInChoice
-  /** The model that scores tasks which ask for a judge. */
+  /** The model that scores tasks that need a judge. */
   readonly judge?: ModelSettings | undefined
-  /** Who gives a second opinion on tasks that pass every other check. */
+  /** The models for a second opinion on tasks that pass every other check. */
   readonly opinion?: OpinionSettings | undefined
-  /** Variables of this machine that tasks may have. */
+  /** Variables of this machine that tasks may use. */
   readonly passEnv?: readonly string[] | undefined
   readonly repeats: number
   /** Starts nothing and asks no judge. */
   readonly lintOnly: boolean
   /** After the lints, only starts environments; asks no judge. */
   readonly startOnly?: boolean | undefined
-  /** How often a start that failed for a reason outside the task is repeated. */
+  /** How often to repeat a start that failed for a reason outside the task. */
   readonly retries?: number | undefined
-  /** False where no tests run, so that no judge is needed (default: true). */
+  /** False if no tests run, so that no judge is needed (default: true). */
   readonly verifies?: boolean
-  /** Makes the folder for the trials' files, which then stays; a temporary one without it. */
+  /** Creates a permanent folder for the trials' files; without it they go to a temporary one. */
   readonly keepIn?: (() => Promise<string>) | undefined
 }
 
-/** What checks of tasks need, and a folder for their trials. */
+/** What task checks need, and a folder for their trials. */
 export interface Spine extends CheckRequest {
   readonly workDir: string
 }
 
-/** Makes what checks of tasks need, and clears up after `use`. */
+/** Sets up what task checks need, and cleans up after `use`. */
 export async function withSpine<T>(
   tasks: readonly Task[],
   options: SpineOptions,

@@ -13,26 +13,29 @@ import { firstReachable } from './places.ts'
 /** A folder of tasks on this machine. */
 export interface TaskFolder {
   readonly dir: string
-  /** The dataset's name, by which results are grouped. */
+  /** The dataset's name; results are grouped by it. */
   readonly source: string
-  /** Only these tasks of the folder belong to it; null: all. */
+  /** Which tasks of the folder belong to the dataset; null means all. */
   readonly names: readonly string[] | null
 }
 
-/** Whether missing tasks may be fetched, and how. */
+/** Whether and how missing tasks may be fetched. */
 export interface FetchAt {
   readonly fetch: boolean
   readonly notify: (line: string) => void
   readonly signal: AbortSignal
 }
 
-/** Where fetched tasks are kept: a folder for each place. */
+/** The cache directory for tasks fetched from a place. */
 export function cachedTasksDir(name: string, key: unknown): string {
   const readable = name.replace(/[^\w.@-]+/g, '-').slice(0, 80)
   return join(defaultStateDir(), 'datasets', `${readable}-${hash('sha256', JSON.stringify(key)).slice(0, 12)}`)
 }
 
-/** The tasks of a benchmark where they are on this machine: a folder its file names, one that was fetched here, or the cache; or null. */
+/**
+ * A benchmark's tasks on this machine, or null: in a folder its file names, in one that was fetched here, or in the
+ * cache.
+ */
 export async function benchmarkTasksHere(
   benchmark: KnownBenchmark,
   all: readonly KnownBenchmark[],
@@ -47,7 +50,7 @@ export async function benchmarkTasksHere(
   return folder && partOf ? { ...folder, source: name, names: partOf.names } : null
 }
 
-/** The tasks of a benchmark, fetched where they are missing and may be fetched. */
+/** A benchmark's tasks, fetched if missing and allowed. */
 export async function benchmarkTasks(
   benchmark: KnownBenchmark,
   all: readonly KnownBenchmark[],
@@ -67,7 +70,7 @@ export async function benchmarkTasks(
   return { dir, source: name, names: null }
 }
 
-/** The tasks of a place that is named in full, such as `hf:org/name` or a dataset of a registry. */
+/** The tasks of a fully qualified place, such as `hf:org/name` or a registry's dataset. */
 export async function placeTasks(place: BenchmarkSource, at: FetchAt): Promise<TaskFolder> {
   const source = shortName(place.name)
   const dir = cachedTasksDir(source, place)
@@ -75,7 +78,7 @@ export async function placeTasks(place: BenchmarkSource, at: FetchAt): Promise<T
   return { dir: await fetched(source, place, { ...at, names: null }), source, names: null }
 }
 
-/** What results are grouped by: `name` of `harbor:name@version` or of `hf:org/name`. */
+/** The name that results are grouped by: `name` for `harbor:name@version` or `hf:org/name`. */
 export function shortName(name: string): string {
   return name
     .replace(/^(hf|harbor|git):/, '')
@@ -93,7 +96,7 @@ async function fetched(
   if ((await kindAt(dir)) === 'dir') return dir
   at.notify(`fetching the tasks of ${name} from ${renderSource(place)}`)
   await fetchTasks(place, dir, { env: process.env, signal: at.signal }, at.names).catch((error: unknown) => {
-    // Another process fetched the same at the same time.
+    // Another process fetched the same tasks concurrently.
     if (!(error instanceof AlreadyThere)) throw error
   })
   at.notify(`the tasks of ${name} are in ${dir}`)

@@ -56,7 +56,7 @@ export async function datasetFolder(dataset: DatasetConfig, at: FetchAt): Promis
   )
 }
 
-/** The dataset with the place of its tasks, so that a job finds them again from any directory. */
+/** The dataset with the absolute place of its tasks, so that a job finds them from any directory. */
 export async function locateDataset(dataset: DatasetConfig, at: FetchAt): Promise<DatasetConfig> {
   if (dataset.name === null) return dataset
   const { dir, source, names } = await datasetFolder(dataset, at)
@@ -74,7 +74,7 @@ function isNamed(name: string, globs: readonly string[] | null): boolean {
   return globs === null || globs.map(parseGlob).some((glob) => glob !== null && matchGlob(glob, [...name]))
 }
 
-/** The directory of a task: its path, or a copy of what a git repository has there. */
+/** The directory of a task: its path, or a copy fetched from a git repository. */
 export async function taskFolder(task: TaskConfig, at: FetchAt): Promise<string> {
   const { path, gitUrl, gitCommitId, name } = task
   if (path !== null && gitUrl === null && name === null) return resolve(path)
@@ -93,19 +93,19 @@ export async function taskFolder(task: TaskConfig, at: FetchAt): Promise<string>
   return dir
 }
 
-/** Whether a path is a parquet file of tasks, or a pattern of such files. */
+/** Whether a path is a parquet file of tasks, or a glob for such files. */
 async function isPacked(path: string): Promise<boolean> {
   if (!path.endsWith('.parquet')) return false
   const kind = await kindAt(path)
   return kind === 'file' || (kind === 'none' && isGlob(path))
 }
 
-/** A pattern is called after its folder. */
+/** A glob is named after its folder. */
 function nameOf(path: string): string {
   return isGlob(basename(path)) ? basename(resolve(path, '..')) : basename(path, '.parquet')
 }
 
-/** The tasks of parquet files, unpacked once for each content. */
+/** Unpacks the tasks of parquet files, once per content. */
 async function unpacked(file: string, { signal, notify }: FetchAt): Promise<string> {
   const files = await inputFiles(file, packedTaskFiles)
   const dir = cachedTasksDir(nameOf(file), await explainDisk(file, () => digestFiles(files, signal)))

@@ -12,9 +12,9 @@ import { firstReachable, placesOf } from './places.ts'
 export interface FetchRequest {
   /** A name that `benchmarks list` knows. */
   readonly benchmark: string
-  /** The folder to make (default: the name of the benchmark). */
+  /** The folder to create (default: the benchmark's name). */
   readonly out?: string | undefined
-  /** Another place than those its file names. */
+  /** A place to use instead of those in the benchmark's file. */
   readonly from?: string | undefined
   readonly registry?: string | undefined
 }
@@ -24,11 +24,11 @@ export interface FetchedBenchmark {
   readonly from: string
   readonly dir: string
   readonly tasks: number
-  /** Files of rows, where it has no tasks that an agent can run. */
+  /** How many files of rows were fetched, if the benchmark has no tasks that an agent can run. */
   readonly files: number
 }
 
-/** Fetches the tasks of a benchmark into a folder that appears whole or not at all. */
+/** Fetches a benchmark's tasks into a folder that appears whole or not at all. */
 export async function fetchBenchmark(
   { benchmark: asked, out: into, ...options }: FetchRequest,
   { signal, notify }: { readonly signal: AbortSignal; readonly notify: (text: string) => void },

@@ -9,7 +9,9 @@ import { exists, namesIn } from '../../lib/files.ts'
 import { makeDirWhole } from '../../lib/new-dir.ts'
 import { explainDisk } from '../disk-errors.ts'
 
-/** Fetches what a place holds into a folder that appears whole or not at all. Terminal-Bench tasks become Harbor tasks. */
+/**
+ * Fetches a place's content into a folder that appears whole or not at all. Terminal-Bench tasks become Harbor tasks.
+ */
 export async function fetchTasks(
   place: BenchmarkSource,
   out: string,
@@ -36,7 +38,7 @@ async function keepOnly(dir: string, names: readonly string[], place: BenchmarkS
   for (const name of found) if (!wanted.has(name)) await rm(join(dir, name), { recursive: true, force: true })
 }
 
-/** Terminal-Bench tasks are those with a task.yaml and no task.toml. */
+/** Converts Terminal-Bench tasks, recognized by a task.yaml without a task.toml. */
 async function convertInPlace(dir: string): Promise<void> {
   for (const name of await namesIn(dir)) {
     const task = join(dir, name)

@@ -9,11 +9,11 @@ import { benchmarkTasksHere } from './benchmark-tasks.ts'
 export interface ListedBenchmark extends KnownBenchmark {
   readonly pack: PackFacts | null
   readonly tasksIn: string | null
-  /** The first place that its tasks or texts can be fetched from. */
+  /** The first place from which its tasks or texts can be fetched. */
   readonly tasksFrom: string | null
 }
 
-/** Every benchmark that there is a file for: its pack, where its tasks are, and where they can be fetched. */
+/** Every benchmark with a file: its pack, where its tasks are, and where they can be fetched. */
 export async function listBenchmarks(): Promise<readonly ListedBenchmark[]> {
   const all = await loadBenchmarks()
   return Promise.all(
@@ -25,7 +25,7 @@ export async function listBenchmarks(): Promise<readonly ListedBenchmark[]> {
   )
 }
 
-/** The folder with its tasks, relative where it is below the working directory; null when they must be fetched. */
+/** The folder with its tasks, as a relative path if it is below the working directory; null if they must be fetched. */
 async function placeOf(known: KnownBenchmark, all: readonly KnownBenchmark[]): Promise<string | null> {
   const here = await benchmarkTasksHere(known, all)
   if (here === null) return null
@@ -33,7 +33,7 @@ async function placeOf(known: KnownBenchmark, all: readonly KnownBenchmark[]): P
   return below.startsWith('..') ? resolve(here.dir) : below
 }
 
-/** A pack in numbers; null when there is none. */
+/** The size of a pack; null if there is none. */
 interface PackFacts {
   readonly file: string
   readonly benchmark: string

@@ -16,13 +16,13 @@ import { explainDisk } from '../disk-errors.ts'
 import { firstReachable, placesOf, type SourceOptions } from './places.ts'
 
 export interface PackRequest extends SourceOptions {
-  /** A known name, a new one, or a .yaml file that describes a benchmark. */
+  /** A known name, a new one, or a .yaml file describing a benchmark. */
   readonly benchmark: string
   /** The file to write. */
   readonly out?: string | undefined
-  /** Words of a run. */
+  /** Number of words per hashed run of words. */
   readonly words?: number | undefined
-  /** What the pack says of where its tasks came from. */
+  /** What to record in the pack as the origin of its tasks. */
   readonly source?: string | undefined
 }
 
@@ -35,10 +35,10 @@ export interface PackedBenchmark {
   readonly bytes: number
 }
 
-/** Where a pack goes when no file is named. */
+/** Where a pack is written by default. */
 export const usualPackFile = `${ownBenchmarks}/NAME${packEnding}`
 
-/** Builds the decontamination pack of a benchmark: hashes of every run of words of its tasks. */
+/** Builds a benchmark's decontamination pack: hashes of every run of words in its tasks. */
 export async function packBenchmark(
   { benchmark: asked, out: into, words, source: said, ...from }: PackRequest,
   { signal, notify }: { readonly signal: AbortSignal; readonly notify: (text: string) => void },
@@ -67,7 +67,7 @@ const instead = 'use tasks on this machine: --from DIR, or a file of rows'
 
 type Described = Pick<Benchmark, 'name' | 'title' | 'licence' | 'texts' | 'sources' | 'tasks' | 'decontamination'>
 
-/** What is known of a benchmark. A name that is not known is fine with tasks at hand, unless it looks like a slip. */
+/** What is known about a benchmark. Unknown names are fine if there are tasks, unless they look like a typo. */
 async function describe(asked: string, hasTasks: boolean): Promise<Described> {
   if (/\.ya?ml$/.test(asked)) return parseBenchmarkYaml(await readDescription(asked), asked)
   const all = await loadBenchmarks()
@@ -107,7 +107,7 @@ async function refuseOther(out: string, name: string): Promise<void> {
     )
 }
 
-/** The texts at a place; what has to be fetched for that goes again. */
+/** The texts at a place; anything fetched for this is removed again. */
 async function textsAt(place: BenchmarkSource, signal: AbortSignal): Promise<readonly BenchmarkText[]> {
   const choice = place.kind === 'harbor' ? {} : place
   if (place.kind === 'path') return readBenchmarkTexts(place.name, choice)

@@ -3,7 +3,7 @@ import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import { parseSource, renderSource } from '../../formats/benchmark/obtain.ts'
 import { oneLine } from '../../lib/visible.ts'
 
-/** Where a command gets tasks from, as its options say. */
+/** Where a command gets tasks from, according to its options. */
 export interface SourceOptions {
   readonly from?: string | undefined
   readonly registry?: string | undefined
@@ -12,7 +12,7 @@ export interface SourceOptions {
   readonly files?: readonly string[] | undefined
 }
 
-/** The places to try, the best first: the one that was named, or those the benchmark's file names. */
+/** The places to try, best first: the one given, or those in the benchmark's file. */
 export function placesOf(listed: readonly BenchmarkSource[], options: SourceOptions): readonly BenchmarkSource[] {
   const { from, registry, idColumn: id, textColumn: text, files } = options
   if (from === undefined)
@@ -21,14 +21,14 @@ export function placesOf(listed: readonly BenchmarkSource[], options: SourceOpti
   return [source.kind === 'harbor' ? source : { ...source, id, text, files }]
 }
 
-/** How tries of several places are told of, and what to do when none can be reached. */
+/** How attempts at several places are reported, and the hint if none can be reached. */
 export interface Tries {
   readonly name: string
   readonly instead: string
   readonly notify: (line: string) => void
 }
 
-/** Tries one place after the other. When none can be reached, says why and what to do instead: exit code 3. */
+/** Tries one place after the other. If none can be reached, the error says why and what to do instead: exit code 3. */
 export async function firstReachable<T>(
   places: readonly BenchmarkSource[],
   { name, instead, notify }: Tries,

@@ -1,27 +1,27 @@
 import { messageOf, UserError } from '../../core/errors.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 
-/** `limited`: there, but not all of it, or not without a word from you. */
+/** `limited`: only partly available, or only once you allow it. */
 export type State = 'ok' | 'limited' | 'missing'
 
 export interface Found {
   readonly state: State
-  /** What was found, in a few words; never a secret. */
+  /** What was found, briefly; never a secret. */
   readonly what: string
-  /** What to do about it, in one line; null when there is nothing to do. */
+  /** How to fix it, in one line; null if there is nothing to fix. */
   readonly cure: string | null
 }
 
-/** What checks may look at. */
+/** What checks may inspect. */
 export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly stateDir: string
-  /** A model server to try, if one was named. */
+  /** A model server to try, if one is given. */
   readonly apiBase: string | null
   readonly signal: AbortSignal
 }
 
-/** One thing this machine or account may have. Its name is what `--require` takes. */
+/** One capability of this machine or account. `--require` takes its name. */
 export interface Check {
   readonly name: string
   look(at: Surroundings): Promise<Found>
@@ -31,10 +31,10 @@ export interface Finding extends Found {
   readonly name: string
 }
 
-/** No single look may hold up the others longer. */
+/** Time limit of one check, so that it cannot hold up the others. */
 const lookSec = 20
 
-/** Looks, within bounds; what is thrown is what was found. */
+/** Runs a check within its time limit; an error becomes its finding. */
 export async function runCheck(check: Check, at: Surroundings): Promise<Finding> {
   const { name } = check
   try {

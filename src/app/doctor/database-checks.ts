@@ -6,7 +6,7 @@ import { messageOf } from '../../core/errors.ts'
 import { SqlDatabase } from '../../lib/duckdb.ts'
 import { type Check, type Found, missing, ok, type Surroundings } from './check.ts'
 
-/** The database that recipes run in, and one of the account's own, if its address is in the environment. */
+/** The database that recipes run in, and the user's own, if its address is in the environment. */
 export const databaseChecks: readonly Check[] = [
   { name: 'database/duckdb', look: duckdb },
   { name: 'database/postgresql', look: postgresql },
@@ -29,7 +29,7 @@ async function duckdb(): Promise<Found> {
 const variable = 'DATABASE_URL'
 const example = `export ${variable}=postgres://USER@HOST:5432/NAME`
 
-/** Whether a PostgreSQL answers at the address; who asks is not told, so that no secret leaves. */
+/** Whether a PostgreSQL server answers at the address. We do not log in, so no secret is sent. */
 async function postgresql({ env, signal }: Surroundings): Promise<Found> {
   const address = env[variable]?.trim()
   if (!address) return missing(`no ${variable}`, `${example}; optional`)
@@ -48,7 +48,7 @@ async function postgresql({ env, signal }: Surroundings): Promise<Found> {
 
 type Place = { readonly host: string; readonly port: number } | { readonly path: string }
 
-/** Where a server listens; null for what is no such address, which may hold a secret and is not shown. */
+/** The host and port of a server; null for an invalid address, which may hold a secret and is not shown. */
 function placeOf(address: string): Place | null {
   const url = URL.canParse(address) ? new URL(address) : null
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) return null
@@ -57,7 +57,7 @@ function placeOf(address: string): Place | null {
   return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: host.replace(/^\[|\]$/g, ''), port }
 }
 
-/** The first thing that PostgreSQL's clients ask; it answers with one letter, `S` or `N`. */
+/** Sends the first question of every PostgreSQL client; the server answers with one letter, `S` or `N`. */
 async function askForTls(socket: Socket, signal: AbortSignal): Promise<string> {
   const request = Buffer.alloc(8)
   request.writeInt32BE(8, 0)

@@ -8,11 +8,11 @@ import { pluginChecks } from './plugin-checks.ts'
 
 export interface Examination {
   readonly findings: readonly Finding[]
-  /** Names of required checks that found nothing. */
+  /** Names of required checks that were not satisfied. */
   readonly absent: readonly string[]
 }
 
-/** Looks at what this machine and account can run. It starts nothing, and an unknown name in `require` is a UserError. */
+/** Checks what this machine and account can run. Starts nothing; an unknown name in `require` is a UserError. */
 export async function examine(
   { apiBase, require }: { readonly apiBase: string | null; readonly require: readonly string[] },
   signal: AbortSignal,
@@ -27,7 +27,7 @@ export async function examine(
   return { findings, absent: required.filter((name) => missing.includes(name)) }
 }
 
-/** By its whole name, or by its last part where only one has that. */
+/** Finds a check by its full name, or by the last part of its name if unique. */
 function findCheck(name: string, checks: readonly Check[]): Check {
   const found = checks.filter((check) => check.name === name || check.name.endsWith(`/${name}`))
   if (found.length === 1 && found[0]) return found[0]

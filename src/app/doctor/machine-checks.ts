@@ -8,7 +8,7 @@ import { findProgram } from '../../lib/programs.ts'
 import { execProcess } from '../../lib/spawn-process.ts'
 import { type Check, type Found, limited, missing, ok, type Surroundings } from './check.ts'
 
-/** What of this machine and of accounts the program uses, beside plug-ins. */
+/** What the program uses of this machine and of accounts, besides plug-ins. */
 export const machineChecks: readonly Check[] = [
   { name: 'node', look: async () => node(process.versions.node) },
   {
@@ -50,7 +50,7 @@ async function disk({ stateDir }: Surroundings): Promise<Found> {
     : limited(what, 'free some space, or set XDG_CACHE_HOME to a directory on a larger disk')
 }
 
-/** A program that is there and starts. */
+/** Checks that a program exists and starts. */
 export async function program(name: string, args: readonly string[], cure: string): Promise<Found> {
   const path = findProgram(name)
   if (path === null) return missing(`no ${name} on this machine`, cure)

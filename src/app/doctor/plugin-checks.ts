@@ -6,7 +6,7 @@ import { makeAgent, makeEngine, makeProvider } from '../../plugins/make.ts'
 import { registry } from '../../plugins/table.ts'
 import { type Check, type Found, limited, missing, ok, type Surroundings } from './check.ts'
 
-/** Every kind of sandbox, engine and agent that can be named. */
+/** One check per named kind of sandbox, engine and agent. */
 export function pluginChecks(): readonly Check[] {
   return [
     ...Object.keys(registry.sandboxes).map((name) => ({ name: `sandbox/${name}`, look: () => sandbox(name) })),
@@ -47,7 +47,7 @@ async function engine(name: string, plugin: Plugin<Engine>, at: Surroundings): P
   return server(name, at.apiBase, at.signal)
 }
 
-/** A named model server, asked once. */
+/** Checks a given model server with one request. */
 async function server(name: string, apiBase: string, signal: AbortSignal): Promise<Found> {
   const made = await makeEngine(name, { api_base: apiBase, healthcheck_max_attempts: 1 })
   const health = await made.health(signal)
@@ -56,7 +56,9 @@ async function server(name: string, apiBase: string, signal: AbortSignal): Promi
   return ok(models ? `answers, serves ${models}` : 'answers')
 }
 
-/** An agent with tools of its own gets them from npm or pip; what else it lacks, it says itself when it is given a task. */
+/**
+ * Agents with their own tools get them from npm or pip; anything else an agent lacks, it reports when it gets a task.
+ */
 async function agent(name: string): Promise<Found> {
   const made = await makeAgent(name)
   if (!made.toolDirs) return ok(made.needsModel ? 'needs a model' : 'needs nothing')

@@ -5,24 +5,24 @@ import { type EngineRequest, requestedEngine } from './engine-request.ts'
 
 interface Asked {
   readonly model?: string
-  /** The file that a server wrote to say where it is. */
+  /** The endpoint file that a server wrote. */
   readonly endpointJson?: string
 }
 
 export interface EndpointCheck {
-  /** The model that was asked; null when none is known. */
+  /** The model that was asked; null if unknown. */
   readonly model: string | null
   readonly checks: readonly Check[]
 }
 
-/** Looks at a server that runs already: is it there, does it have the model, does it answer a few words? */
+/** Checks a running server: is it reachable, does it have the model, does it answer a short prompt? */
 export async function checkEndpoint(
   request: EngineRequest,
   asked: Asked,
   { signal, onCheck }: { readonly signal: AbortSignal; onCheck(check: Check): void },
 ): Promise<EndpointCheck> {
   const { where, model } = await withFile(request, asked)
-  // One check only: a caller that wants to wait for a server can check again.
+  // Checks once only; callers that want to wait for a server can repeat the check.
   const made = await requestedEngine(where, model, where.name === undefined ? { healthcheck_max_attempts: 1 } : {})
   if (made === null) {
     throw new UserError(
@@ -40,7 +40,7 @@ export async function checkEndpoint(
   return { model: name, checks: [connection, completion] }
 }
 
-/** Some servers answer to any name they can load, but list nothing. */
+/** Some servers accept any model name they can load but list none. */
 const namelessModel: Check = {
   name: 'completion',
   ok: false,

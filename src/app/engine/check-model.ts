@@ -2,18 +2,20 @@ import { BoundaryError, UserError } from '../../core/errors.ts'
 import type { Engine, ModelOutcome } from '../../core/model.ts'
 import { oneLine } from '../../lib/visible.ts'
 
-/** One thing that was tried. */
+/** One thing that was checked. */
 export interface Check {
   readonly name: 'connection' | 'completion' | 'task'
   readonly ok: boolean
-  /** One line for a person: what was found. */
+  /** The finding in one line, for people. */
   readonly says: string
-  /** Who has to act when it failed: a wrong name or key is a user error, a server that is down an infrastructure failure. */
+  /**
+   * Who must act on a failure: a wrong name or key is a user error, a server that is down an infrastructure failure.
+   */
   readonly blame: 'user' | 'world'
   readonly details: Readonly<Record<string, unknown>>
 }
 
-/** Asks the server whether it is there and what it serves. */
+/** Checks that the server is up and lists what it serves. */
 export async function checkConnection(engine: Engine, signal: AbortSignal): Promise<Check> {
   const name = 'connection'
   const health = await engine.health(signal)
@@ -24,7 +26,7 @@ export async function checkConnection(engine: Engine, signal: AbortSignal): Prom
   return { name, ok: true, says, blame: 'world', details: { models } }
 }
 
-/** Asks the model for a few words: the shortest call that shows that a real one would work. */
+/** Sends the model a short prompt: the smallest call that shows that real ones would work. */
 export async function checkCompletion(engine: Engine, model: string, signal: AbortSignal): Promise<Check> {
   const name = 'completion'
   try {

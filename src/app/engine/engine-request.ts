@@ -4,33 +4,33 @@ import type { Engine } from '../../core/model.ts'
 import type { ModelSettings } from '../../core/stage.ts'
 import { makeEngine } from '../../plugins/make.ts'
 
-/** Where a model is to be found, as far as it was given; kept with a job, so that it can be resumed. */
+/** Where to find a model, as far as given; stored with a job so that it can be resumed. */
 export const engineRequestSchema = z.strictObject({
   name: z.string().min(1).optional(),
   /** An engine file. */
   config: z.string().min(1).optional(),
-  /** Several have commas between them. */
+  /** Several addresses are separated by commas. */
   api_base: z.string().min(1).optional(),
   api_key_env: z.string().min(1).optional(),
-  /** Options of the engine, over all others. */
+  /** Engine options that override all others. */
   options: z.record(z.string(), z.unknown()).optional(),
 })
 export type EngineRequest = z.output<typeof engineRequestSchema>
 
-/** Where the settings of a recipe, or of a judge, say that a model is. */
+/** The engine request for a recipe's or judge's model settings. */
 export function engineRequestFor({ engine, apiBase, apiKeyEnv, options }: ModelSettings): EngineRequest {
   return { name: engine, api_base: apiBase, api_key_env: apiKeyEnv, options: options && { ...options } }
 }
 
-/** An engine by its name and options, before it is made. */
+/** An engine's name and options, before it is made. */
 export interface NamedEngine {
   readonly name: string
   readonly options: Readonly<Record<string, unknown>>
-  /** The model that was asked for, or the one that the engine's own file names. */
+  /** The requested model, or the one in the engine's file. */
   readonly model: string | null
 }
 
-/** Which engine a model's first word stands for. */
+/** Which engine the prefix of a model name selects. */
 const prefixes: readonly (readonly [string, string])[] = [
   ['openai/', 'openai'],
   ['anthropic/', 'anthropic'],
@@ -41,7 +41,7 @@ const prefixes: readonly (readonly [string, string])[] = [
   ['scripted/', 'scripted'],
 ]
 
-/** Finds the engine that a request means; null when it says nothing, and the model's name does not either. */
+/** Resolves a request to an engine; null if neither the request nor the model's name selects one. */
 export async function findEngine(request: EngineRequest, model: string | null): Promise<NamedEngine | null> {
   const file = request.config === undefined ? null : await readFile(request.config)
   const base = request.api_base ?? null
@@ -61,7 +61,7 @@ export async function findEngine(request: EngineRequest, model: string | null): 
   }
 }
 
-/** Makes the engine that a request means, or null; settings such as limits per minute are added. */
+/** Makes the requested engine, or null; adds settings such as limits per minute. */
 export async function requestedEngine(
   request: EngineRequest,
   model: string | null,
@@ -71,7 +71,7 @@ export async function requestedEngine(
   return found && { engine: await makeEngine(found.name, { ...found.options, ...more }), model: found.model }
 }
 
-/** The engine of a file, and what its endpoint file says where it has one. */
+/** The engine in a file, with what its endpoint file says, if it has one. */
 async function readFile(path: string): Promise<NamedEngine> {
   const { chooseEngine, loadEngineFile } = await import('../../formats/engine-yaml.ts')
   const { name, options, endpointJson } = chooseEngine(await loadEngineFile(path))
@@ -87,7 +87,7 @@ function prefixOf(model: string | null): string | null {
   return prefixes.find(([prefix]) => model?.startsWith(prefix))?.[1] ?? null
 }
 
-/** A model behind a user's own server can be anywhere. */
+/** Nothing to refuse: a model behind a user's own server can be anywhere. */
 function refuseLocal(model: string | null): null {
   if (!model?.startsWith('hosted_vllm/')) return null
   throw new UserError(

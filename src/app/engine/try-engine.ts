@@ -1,7 +1,7 @@
 import { messageOf } from '../../core/errors.ts'
 import { makeEngine } from '../../plugins/make.ts'
 
-/** Whether a model in this process can run on this machine: null, or why it cannot. */
+/** Why an in-process model cannot run on this machine, or null if it can. */
 export async function whyNot(engine: string, model: string): Promise<string | null> {
   try {
     const health = await (await makeEngine(engine, { model })).health(new AbortController().signal)

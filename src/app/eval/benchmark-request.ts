@@ -2,7 +2,7 @@ import { chooseBenchmark, type KnownBenchmark, loadBenchmarks } from '../../form
 import { benchmarkTasks, type FetchAt } from '../datasets/benchmark-tasks.ts'
 import type { TasksRequest } from '../job/tasks-request.ts'
 
-/** The request with what the file of a benchmark says about its tasks and how it is run; what is given already wins. */
+/** Fills a request with what a benchmark's file says about its tasks and how to run them; values in the request win. */
 export async function benchmarkRequest(
   name: string,
   request: TasksRequest,
@@ -20,7 +20,7 @@ export async function benchmarkRequest(
       ...(!hasTasks && { dataset: benchmark.name }),
       attempts: request.attempts ?? attempts,
       timeoutMultipliers: { ...request.timeoutMultipliers, all: request.timeoutMultipliers?.all ?? timeoutMultiplier },
-      // Options of an agent mean nothing to another.
+      // One agent's options mean nothing to another.
       ...(request.agent === undefined && { agent, agentOptions: { ...agentOptions, ...request.agentOptions } }),
     },
   }

@@ -12,7 +12,7 @@ import { sentenceOf } from './sentence.ts'
 export interface EvalComparison {
   readonly schema: 'eval-compare/2'
   readonly runs: readonly ComparedRun[]
-  /** Every two runs, in the order of the runs. */
+  /** Every pair of runs, in the order of the runs. */
   readonly pairs: readonly ComparedPair[]
 }
 
@@ -23,33 +23,38 @@ export interface ComparedRun {
   readonly accuracy: Interval | null
   readonly state: RunScore['state']
   readonly reasons: readonly string[]
-  /** 1 for a run that none is known to be better than; runs that cannot be told apart share a rank. Null for a partial result. */
+  /**
+   * 1 for a run that no other is known to beat; runs that cannot be told apart share a rank. Null for a partial result.
+   */
   readonly rank: number | null
 }
 
 export interface ComparedPair {
-  /** Places in `runs`. */
+  /** Indices into `runs`. */
   readonly first: number
   readonly second: number
-  /** First minus second, on the tasks both have. */
+  /** First minus second, over the tasks both have. */
   readonly difference: Interval
-  /** Of the sign-flip test, by task. */
+  /** From the sign-flip test over tasks. */
   readonly p: number
   /** The same, corrected for the number of pairs (Holm). */
   readonly adjustedP: number
-  /** Every choice of signs was tried. */
+  /** True if every combination of signs was tried. */
   readonly exact: boolean
   readonly verdict: Verdict
   /** The verdict in words. */
   readonly sentence: string
-  /** Tasks that only one of the two has a score for, or that are not the same task under one name. */
+  /** Tasks scored in only one of the two, or different tasks under the same name. */
   readonly leftOut: { readonly onlyFirst: number; readonly onlySecond: number; readonly changed: number }
   readonly tasks: readonly TaskPair[]
-  /** Mean differences for 10,000 samples of the tasks: quantiles of 95 %, and a few hundred in between for a plot. */
+  /**
+   * Mean differences over 10,000 bootstrap samples of the tasks: the 95 % quantiles, and a few hundred values for a
+   * plot.
+   */
   readonly bootstrap: { readonly low: number; readonly high: number; readonly sample: readonly number[] }
 }
 
-/** Compares every two runs on the tasks both have. */
+/** Compares every pair of runs on the tasks both have. */
 export function compareRuns(runs: readonly RunScore[]): EvalComparison {
   if (runs.length < 2)
     throw new UserError(

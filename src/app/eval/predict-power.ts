@@ -27,23 +27,23 @@ export interface PowerPrediction {
   readonly design: Design
   /** Where each number of the design comes from. */
   readonly sources: Readonly<Record<keyof Design, string>>
-  /** The chance of detection that the numbers below aim at. */
+  /** The power that the numbers below are computed for. */
   readonly power: number
   /** Standard errors of one score and of a difference. */
   readonly scoreError: number
   readonly differenceError: number
   readonly detectableEffect: number
-  /** Null when no effect was named. */
+  /** Null if no effect was given. */
   readonly forEffect: {
     readonly effect: number
     readonly power: number
-    /** Null when no number suffices. */
+    /** Null if no number of tasks suffices. */
     readonly requiredTasks: number | null
     readonly requiredAttempts: number | null
   } | null
 }
 
-/** Predicts what a comparison can detect, from up to two pilot runs and from given numbers; given ones win. */
+/** Predicts what a comparison can detect, from up to two pilot runs and given numbers; given numbers win. */
 export function predictPower(request: PowerRequest, pilots: readonly RunScore[] = []): PowerPrediction {
   const found = fromPilots(pilots)
   const parts = { ...assumed, ...found, ...given(request) }

@@ -4,7 +4,7 @@ import { makeEngine } from '../../plugins/make.ts'
 import { engineOf } from '../job/configured.ts'
 import type { ModelUse } from '../job/model-use.ts'
 
-/** One thing that was found in order before a job. What is not in order is a UserError. */
+/** A preflight check that passed. A failing one is a UserError. */
 export interface PreflightCheck {
   readonly name: 'server' | 'model' | 'context' | 'smoke trial'
   readonly says: string
@@ -12,12 +12,12 @@ export interface PreflightCheck {
 
 export interface PreflightOptions {
   readonly use: ModelUse
-  /** The least context that the models must have, where it is known. */
+  /** The minimum context length for the models, checked where it is known. */
   readonly minContextTokens?: number | undefined
   readonly signal: AbortSignal
 }
 
-/** Asks the server of each model whether it is up and has the model, and how long its context is. */
+/** Asks each model's server whether it is up and has the model, and how long its context is. */
 export async function preflight(config: JobConfig, options: PreflightOptions): Promise<PreflightCheck[]> {
   const checks: PreflightCheck[] = []
   for (const agent of config.agents) checks.push(...(await checkAgent(agent, options)))

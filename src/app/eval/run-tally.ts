@@ -10,7 +10,7 @@ import { measures, type TrialMeasure, trialMeasures } from '../../stats/trial-me
 
 export { measures } from '../../stats/trial-measures.ts'
 
-/** The chance to pass in `k` attempts, over the tasks with that many scored attempts. */
+/** The chance of passing in `k` attempts, over the tasks with at least that many scored attempts. */
 export interface PassRate {
   readonly k: number
   /** At least one of k attempts passes. */
@@ -24,9 +24,9 @@ export interface TaskScore {
   readonly task: string
   readonly checksum: string
   readonly trials: number
-  /** Of the trials with a reward, in the order in which they ended. */
+  /** Rewards in the order in which their trials ended. */
   readonly rewards: readonly number[]
-  /** Null when no trial has a reward. */
+  /** Null if no trial has a reward. */
   readonly mean: number | null
 }
 
@@ -41,17 +41,17 @@ export interface RunNumbers {
   readonly agent: string
   readonly model: string | null
   readonly dataset: string | null
-  /** The mean reward over tasks of the trials that were scored; null when none was. */
+  /** The mean reward over tasks, from scored trials; null if there are none. */
   readonly accuracy: Interval | null
-  /** The same over all trials, each without a reward counted as 0: the least it can be. */
+  /** The same over all trials, with each trial without a reward counted as 0: a lower bound. */
   readonly accuracyOverAll: number | null
   /** Empty unless all rewards are 0 or 1. */
   readonly passes: readonly PassRate[]
-  /** Every number that verifiers gave, over the tasks that have it. */
+  /** The mean of every verifier metric, over the tasks that have it. */
   readonly metrics: readonly MetricMean[]
   readonly trials: Denominators
   readonly failures: readonly FailureCount[]
-  /** Why agents stopped, by the number of scored trials. */
+  /** Why agents stopped, as counts of scored trials. */
   readonly stops: Readonly<Record<string, number>>
   readonly spreads: Readonly<Record<TrialMeasure, Spread | null>>
   /** Seconds of each phase. */

@@ -3,7 +3,7 @@ import type { JobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import { type RunNumbers, RunTally } from './run-tally.ts'
 
-/** A job as a result: what each agent and model of it achieved, how sure that is, and what it leaves out. */
+/** A job's result: what each agent and model achieved, with what uncertainty, and what is left out. */
 export interface EvalReport {
   readonly schema: 'eval-report/2'
   readonly job: string
@@ -13,18 +13,18 @@ export interface EvalReport {
 
 /** One agent with one model on one dataset. */
 export interface RunScore extends RunNumbers {
-  /** Names it among others: the job, and the agent and model where the job has several. */
+  /** Identifies the run: the job's name, plus agent and model if the job has several. */
   readonly name: string
   readonly state: RunState
   /** Why the state is not `complete`. */
   readonly reasons: readonly string[]
 }
 
-/** A partial result is shown with its reasons, and never ranked. */
+/** A partial result is shown with its reasons and never ranked. */
 export type RunState = 'complete' | 'partial'
 
 export interface ScoreOptions {
-  /** The share of trials that may end in an infrastructure failure (default: 0.05). */
+  /** The largest share of trials that may end in an infrastructure failure (default: 0.05). */
   readonly maxFailedShare?: number | undefined
 }
 

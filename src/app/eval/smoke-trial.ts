@@ -7,10 +7,10 @@ import type { TasksRequest } from '../job/tasks-request.ts'
 import { type RunControl, runTasks } from '../run-tasks.ts'
 import type { PreflightCheck } from './preflight.ts'
 
-/** Where smoke trials are kept while they run, and after they failed. */
+/** Where smoke trials are kept while they run, and after a failure. */
 const smokeDir = '.smoke'
 
-/** Runs the first task once and throws the trial away. One that the infrastructure failed, or without a valid reply, is a UserError. */
+/** Runs the first task once and discards the trial. An infrastructure failure, or no valid reply, is a UserError. */
 export async function smokeTrial(
   request: TasksRequest,
   { tasks, jobsDir }: { readonly tasks: number; readonly jobsDir: string },
@@ -32,7 +32,7 @@ export async function smokeTrial(
   control.signal?.throwIfAborted()
   for (const record of records) refuseBroken(record, jobDir)
   await rm(jobDir, { recursive: true, force: true })
-  // Others may be there, of evaluations that run or that failed.
+  // The directory may hold other smoke trials: of running evaluations, or failed ones.
   await rmdir(dirname(jobDir)).catch(() => {})
   const [first] = records
   return { name: 'smoke trial', says: `${first?.task.name ?? 'none'} was scored` }

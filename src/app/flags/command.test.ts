@@ -2,7 +2,7 @@ import { Command } from '@commander-js/extra-typings'
 import { expect, test } from 'vitest'
 import { runCommand } from './command.ts'
 
-/** Runs a command with paths of every kind; gives what its action saw. */
+/** Runs a command with paths of every kind; returns what its action received. */
 async function run(...argv: string[]): Promise<unknown> {
   let seen: unknown
   const make = () =>

@@ -4,13 +4,13 @@ import { UserError } from '../../core/errors.ts'
 // biome-ignore lint/suspicious/noExplicitAny: commander types its arguments and options per command.
 type AnyCommand = Command<any, any, any>
 
-/** What a file of a command exports by default: it builds the command, options, help and action. */
+/** The default export of a command file: builds the command with its options, help and action. */
 export type MakeCommand = () => AnyCommand
 export interface CommandFile {
   readonly default: MakeCommand
 }
 
-/** Parses the rest of a command line and runs its command; wrong options become UserErrors. */
+/** Parses the rest of a command line and runs its command; invalid options become UserErrors. */
 export async function runCommand(make: MakeCommand, path: readonly string[], argv: readonly string[]): Promise<void> {
   const command = make()
   command
@@ -27,7 +27,7 @@ export async function runCommand(make: MakeCommand, path: readonly string[], arg
   }
 }
 
-/** An empty path is an unset variable: taken as a path it would mean the current directory. */
+/** Refuses an empty path: it comes from an unset variable, and would mean the current directory. */
 function refuseEmptyPaths(command: AnyCommand): void {
   const isPath = (name: string) => /^(dir|file|paths?)$/.test(name)
   const values = command.opts()

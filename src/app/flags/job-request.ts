@@ -9,7 +9,7 @@ import { modelRequestOf } from '../job/model-flags.ts'
 import type { TasksRequest } from '../job/tasks-request.ts'
 import type { RunOptions } from './run-options.ts'
 
-/** What the flags of `run` ask for. */
+/** The request described by the flags of `run`. */
 export function jobRequestOf(options: RunOptions): TasksRequest {
   return { ...modelRequestOf(options), ...whatToRun(options), ...howToRun(options), ...thisRun(options) }
 }
@@ -78,7 +78,7 @@ function settingsOf({ set = [] }: RunOptions): readonly Setting[] {
   return set.map((text) => parseAssignment('--set', text)).map(([path, value]) => [path, parseValue(value)])
 }
 
-/** Flags of Harbor's for which there is only a key of the job file. */
+/** Harbor flags that only exist here as keys of the job file. */
 function harborSettings({ delete: deletes, mountsJson }: RunOptions): readonly Setting[] {
   const removal: Setting[] = deletes === undefined ? [] : [['environment.delete', deletes]]
   return mountsJson === undefined ? removal : [...removal, ['environment.mounts_json', parseMounts(mountsJson)]]
@@ -114,7 +114,7 @@ function tasksOf(options: RunOptions): TasksRequest {
   return { tasks: path, dataset, registryPath, registryUrl, git: url === undefined ? undefined : { url, commit } }
 }
 
-/** A plug-in by its name, or by the path of a user's module. */
+/** A plug-in given by name, or by the path of a user's module. */
 function pluginOf(flag: string, name: string | undefined, other: string, path: string | undefined): string | undefined {
   refuseBoth(flag, name, other, path)
   return path === undefined ? name : absoluteImportPath(path)
@@ -125,7 +125,10 @@ function refuseBoth(flag: string, value: string | undefined, other: string, path
   throw new UserError(`expected ${flag} or ${other}, got both: ${value} and ${path}`, 'use only one of them')
 }
 
-/** Adds a file's variables to this process, where templates and plug-ins look for them; what is already set stays. Returns their names. */
+/**
+ * Loads a file's variables into this process, where templates and plug-ins look for them; variables already set are
+ * kept. Returns their names.
+ */
 export async function loadEnvFile(path: string): Promise<string[]> {
   const text = await orUserError(path, () => readFile(path, 'utf8'))
   const variables = Object.entries(parseEnv(text))

@@ -1,13 +1,13 @@
 import type { Command, OptionValues } from '@commander-js/extra-typings'
 import { factor, joinAddresses, several, wholeNumber } from './values.ts'
 
-/** The flag of every command that may come upon interrupted trials, and what it is for. */
+/** The flag, with its help text, of every command that may find interrupted trials. */
 export const restartInterrupted = [
   '--restart-interrupted',
   'restart interrupted trials (default: replay the model replies they recorded, and continue from there)',
 ] as const
 
-/** Options that say which model judges, the same for every command that runs tests. */
+/** Adds the options for the judge model, the same for every command that runs tests. */
 export function withJudge<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
     .optionsGroup('Judge:')
@@ -17,7 +17,7 @@ export function withJudge<A extends unknown[], O extends OptionValues>(command: 
     .option('--judge-engine-kwarg <key=value>', 'option of its engine, for example its prices; repeatable', several)
 }
 
-/** Options that say which model, where it is, how fast it may be asked and what it may cost. */
+/** Adds the options for the model: which one, where it is, its rate limits and its budget. */
 export function withModel<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   const named = command
     .optionsGroup('Model:')

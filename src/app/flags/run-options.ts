@@ -2,12 +2,12 @@ import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import { restartInterrupted, withModel } from './model-options.ts'
 import { factor, passEnvFlag, several, wholeNumber } from './values.ts'
 
-/** `ot-agent run` without its action: every option, Harbor's names where Harbor has one. */
+/** `ot-agent run` without its action: every option, using Harbor's name where it has one. */
 export function runOptions() {
   return withHarborFlags(withModel(withHow(withPreview(withJob(withWhat(new Command()))))))
 }
 
-/** The same for a command that only runs, and does not look ahead. */
+/** The same for a command that only runs, without planning options. */
 export function evalOptions() {
   return withHarborFlags(withModel(withHow(withJob(withWhat(new Command())))))
 }
@@ -77,7 +77,7 @@ function withHow<A extends unknown[], O extends OptionValues>(command: Command<A
     )
 }
 
-/** Harbor's flags that have another name here, or that only say what is the default; not shown, and understood. */
+/** Adds Harbor flags that have another name here or are the default anyway; they are accepted but not shown in help. */
 function withHarborFlags<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   const hidden = <F extends string>(flags: F) => new Option(flags).hideHelp()
   return command

@@ -4,7 +4,7 @@ import { runCommand } from './command.ts'
 import { jobRequestOf } from './job-request.ts'
 import { runOptions } from './run-options.ts'
 
-/** What words for `ot-agent run` ask for. Unknown ones are refused. */
+/** The request described by arguments of `ot-agent run`. Unknown arguments are refused. */
 export async function parseRunWords(words: readonly string[]): Promise<TasksRequest> {
   let request: TasksRequest = {}
   const command = runOptions().action((options) => {

@@ -8,15 +8,15 @@ import type { Notify } from '../job/tasks-request.ts'
 
 /** The benchmarks that new tasks are compared with. */
 export interface BenchmarksAtHand {
-  /** Of their packs: other packs may give other tasks. */
+  /** A digest of their packs: different packs may give different tasks. */
   readonly digest: string
-  /** Which benchmark task a draft holds words of; null when none. */
+  /** The benchmark task whose words a draft contains, or null. */
   benchmarkOf(draft: TaskDraft): string | null
 }
 
 /**
- * Loads the packs of the usual benchmarks that are there: those of ./benchmarks and those that come with the package. Others are named, and
- * nothing is compared with them: a first run must not end at a benchmark that has to be fetched.
+ * Loads the available packs of the usual benchmarks, from ./benchmarks and from the package. Missing ones are reported
+ * and not compared with: a first run must not fail over a benchmark that has to be fetched.
  */
 export async function loadBenchmarksAtHand(notify: Notify, cwd = process.cwd()): Promise<BenchmarksAtHand> {
   const options = { ...decontaminationOptions.parse({}), cwd }

@@ -18,19 +18,19 @@ import type { Notify } from '../job/tasks-request.ts'
 import type { LoadedPipeline } from './load-pipeline.ts'
 import type { GenerateOptions } from './options.ts'
 
-/** Which packed tasks are asked for: a parquet file of this machine, or a dataset. */
+/** Which packed tasks to use: a parquet file on this machine, or a dataset. */
 export type PackedTasks =
   | { readonly file: string }
   | { readonly repo: string; readonly revision: string | null; readonly parquetName: string | null }
 
-/** What stands in for a pipeline when tasks are made already. */
+/** Takes the place of a pipeline when the tasks already exist. */
 export function tracesOnly(): LoadedPipeline {
   const name = 'from-parquet'
   const pipeline = { name, summary: 'runs agents on packed tasks', source: { fixture: () => [], real: null } }
   return { pipeline, hooks: null, dir: process.cwd(), digest: name }
 }
 
-/** Reads what `--from-parquet` and its companions ask for; null when they are not there. */
+/** Reads `--from-parquet` and its related options; null if absent. */
 export function packedTasksOf(options: GenerateOptions): PackedTasks | null {
   const { fromParquet, tasksRepo, tasksRevision, parquetName } = options
   if (fromParquet === undefined) {
@@ -64,7 +64,9 @@ interface Extraction {
 
 type Extracting = Pick<Extraction, 'notify' | 'signal'>
 
-/** Unpacks the tasks into the output folder, once; from then on the same command uses these, even if the dataset changes. */
+/**
+ * Unpacks the tasks into the output folder once; later runs of the same command use these, even if the dataset changes.
+ */
 export async function extractTasks(
   asked: PackedTasks,
   request: GenerationRequest,
@@ -111,7 +113,7 @@ async function chooseIn({ repo, revision, parquetName }: Exclude<PackedTasks, { 
   return chooseTaskFiles(await openSnapshot(repository, revision), parquetName)
 }
 
-/** What would be unpacked, for a dry run; only looks. */
+/** Describes what would be unpacked, for a dry run; writes nothing. */
 export async function describePacked(
   asked: PackedTasks,
   signal: AbortSignal,

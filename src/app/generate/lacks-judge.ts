@@ -12,12 +12,12 @@ import { judgeSettingsOf } from '../job/model-flags.ts'
 import type { LoadedPipeline } from './load-pipeline.ts'
 import type { GenerateOptions } from './options.ts'
 
-/** Refuses a draft that this run could neither prove nor run. */
+/** Throws for a draft that this run could neither prove nor run. */
 export type RefuseDraft = (draft: TaskDraft) => void
 
 /**
- * Refuses to make tasks that a model judges where no judge is named: now, where the pipeline says that its tasks are such,
- * otherwise at the first one. What is made until then is kept, and the same command with a judge goes on.
+ * Refuses to make model-judged tasks without a judge: right away if the pipeline declares them, otherwise at the first
+ * one. What was made until then is kept, and the same command with a judge continues.
  */
 export async function refuseUnjudgedTasks(
   { pipeline }: LoadedPipeline,
@@ -25,7 +25,7 @@ export async function refuseUnjudgedTasks(
   options: GenerateOptions,
 ): Promise<RefuseDraft> {
   if (judgeSettingsOf(options) || request.stage === 'traces') return () => {}
-  // While tasks are made, the pipeline's own model judges them where none is named.
+  // While tasks are made, the pipeline's own model judges them if no judge is named.
   const unproven = request.check && !asksModel(pipeline, request.options)
   const unscored = request.stage === 'both' && (await runsTests(options))
   if (!unproven && !unscored) return () => {}
@@ -35,12 +35,12 @@ export async function refuseUnjudgedTasks(
   }
 }
 
-/** Of a task, or of one of its steps. */
+/** The rubric of a task, or of one of its steps. */
 function isRubric(path: string): boolean {
   return /^(steps\/[^/]+\/)?tests\/[^/]+$/.test(path) && path.endsWith(`/${judgeFileName}`)
 }
 
-/** Whether what agents do is scored. */
+/** Whether agents' work is scored. */
 export async function runsTests(asked: {
   readonly disableVerification?: boolean | undefined
   readonly traceHarborConfig?: string | undefined

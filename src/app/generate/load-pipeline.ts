@@ -11,15 +11,15 @@ import type { Pipeline } from '../../run/pipeline/pipeline.ts'
 import type { RunnablePipeline } from '../../run/pipeline/run-generation.ts'
 import { ownOptions } from './own-options.ts'
 
-/** A pipeline that was found, and what its tasks depend on. */
+/** A loaded pipeline, and what its tasks depend on. */
 export interface LoadedPipeline extends RunnablePipeline {
-  /** Where its file lies. */
+  /** The directory of its file. */
   readonly dir: string
-  /** Of the file and whatever it imports by a relative path. */
+  /** A digest of the file and everything it imports by relative path. */
   readonly digest: string
 }
 
-/** Loads the pipeline of a file: declared with definePipeline, or a class or object that is a DataGenerator. */
+/** Loads a pipeline file: its export is made with definePipeline, or is a class or object that is a DataGenerator. */
 export async function loadPipelineFile(path: string): Promise<LoadedPipeline> {
   if (recordFiles.pattern.test(path))
     throw new UserError(
@@ -42,13 +42,13 @@ function toPipeline(value: unknown, where: string): RunnablePipeline {
   )
 }
 
-/** Refuses options whose names cannot be flags. */
+/** Rejects options whose names cannot be flags. */
 function withOptions(pipeline: Pipeline): Pipeline {
   ownOptions(pipeline.options)
   return pipeline
 }
 
-/** By its parts, because a file may have been made with another copy of this program. */
+/** Checks the members rather than the class, because the file may use another copy of this package. */
 function isGenerator(value: unknown): value is DataGenerator {
   return (
     isObject(value) &&
@@ -75,7 +75,7 @@ function isUse(value: unknown): boolean {
   return isObject(value) && (typeof value.use === 'string' || typeof value.use === 'function' || isPlugin(value.use))
 }
 
-/** It becomes the first part of names of directories. */
+/** The name becomes the first part of directory names. */
 function isName(value: unknown): value is string {
   return typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(value)
 }

@@ -13,7 +13,7 @@ const flag = z.boolean().optional()
 const texts = z.union([z.string().transform((one) => [one]), z.array(z.string())]).optional()
 const share = z.object({ index: z.int(), of: z.int() }).optional()
 
-/** What every pipeline can be asked for. The names are those of the flags of `ot-agent generate`. */
+/** The options of every pipeline, named after the flags of `ot-agent generate`. */
 const schema = z.strictObject({
   stage: z.enum(['tasks', 'traces', 'both']).default('tasks'),
   source: z.string().min(1).default('fixture'),
@@ -87,16 +87,16 @@ const schema = z.strictObject({
   agentMayModifySystem: flag,
 })
 
-/** The names of what every pipeline can be asked for. */
+/** The names of the options of every pipeline. */
 export const generateOptionNames: readonly string[] = Object.keys(schema.shape)
 
-/** What a run of a pipeline is asked for. The pipeline's own options are beside these, under their own names. */
+/** The options of a pipeline run, including the pipeline's own under their own names. */
 export type GenerateOptions = z.output<typeof schema>
 
-/** Arguments of a pipeline as a recipe or a program gives them; `max_rows` and `max-rows` are other spellings of `maxRows`. */
+/** A pipeline's arguments as a recipe or program gives them; `max_rows` and `max-rows` also mean `maxRows`. */
 export type PipelineArgs = Readonly<Record<string, unknown>>
 
-/** Reads the arguments of a pipeline; one that it does not take is a UserError. */
+/** Parses a pipeline's arguments; an unknown one is a UserError. */
 export function parsePipelineArgs(pipeline: string, args: PipelineArgs, own: ZodObject | undefined): GenerateOptions {
   const given = Object.entries(args).map(([name, value]) => [camelCase(name), value] as const)
   const ownNames = ownOptions(own).map(([name]) => name)

@@ -2,7 +2,7 @@ import type { ZodObject, ZodType } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { jsonOrText } from '../../lib/parse-json.ts'
 
-/** The kinds of values that an option of a pipeline takes on a command line. */
+/** How a pipeline option's value is written on a command line. */
 export type OptionKind = 'flag' | 'number' | 'list' | 'text' | 'json'
 
 /** How a schema's value is written on a command line. */
@@ -24,7 +24,7 @@ export function kindOf(schema: ZodType): OptionKind {
   return type === 'string' || type === 'enum' || type === 'literal' ? 'text' : 'json'
 }
 
-/** The options that a pipeline adds to those of every pipeline, by name. */
+/** A pipeline's own options by name. */
 export function ownOptions(schema: ZodObject | undefined): readonly (readonly [name: string, schema: ZodType])[] {
   return Object.entries(schema?.shape ?? {}).map(([name, field]) => {
     if (!/^[a-z][a-zA-Z0-9]*$/.test(name))
@@ -36,7 +36,7 @@ export function ownOptions(schema: ZodObject | undefined): readonly (readonly [n
   })
 }
 
-/** Reads the values of options as their schemas have them; texts come from a command line, other values from a program. */
+/** Parses option values with their schemas; strings come from a command line, other values from a program. */
 export function parseOwnOptions(
   schema: ZodObject | undefined,
   given: Readonly<Record<string, unknown>>,

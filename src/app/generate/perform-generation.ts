@@ -30,7 +30,7 @@ import { runTraceJob } from './trace-job.ts'
 
 /** How a caller follows a pipeline while it runs. */
 export interface GenerationFollower extends JobFollower {
-  /** Shows its stages; without it they are told in lines. */
+  /** Shows the stages; without it they are reported as lines. */
   readonly stages?: StageWatch | undefined
 }
 
@@ -94,7 +94,7 @@ export async function performGeneration(
   return { summary, request }
 }
 
-/** What the options ask of a pipeline, every default filled in. */
+/** The request for a pipeline, with all defaults filled in. */
 export function requestOf({ pipeline, hooks, dir }: LoadedPipeline, options: GenerateOptions): GenerationRequest {
   const { traces = {} } = pipeline
   const gb = (value: number | undefined) => (value === undefined ? null : value * 1024)
@@ -143,14 +143,14 @@ function openSet(
 ): Promise<TaskSet> {
   const { seed, source, check, sandbox, model, stage } = request
   const identity = { pipeline: pipeline.name, code: digest, program: version(), options: request.options }
-  // A folder of traces alone has nothing that could be mixed with other tasks.
+  // A folder of traces alone contains nothing that could get mixed up with other tasks.
   const packed = packedTasksOf(options)
   const made = stage === 'traces' ? { ...(packed && { packed }) } : { source, seed, check, sandbox, model }
   const compared = benchmarks && { benchmarks: benchmarks.digest }
   return openTaskSet(request.outputDir, { ...identity, ...made, ...compared }, options.overwrite ?? false)
 }
 
-/** A running server's file is one more way to say where the model is. */
+/** A running server's endpoint file is another way to say where the model is. */
 async function withEndpoint(options: GenerateOptions, workDir: string): Promise<GenerateOptions> {
   if (options.endpointJson === undefined) return options
   return { ...options, engineConfig: await engineFileFor(resolve(options.endpointJson), workDir) }
@@ -224,7 +224,7 @@ async function contextFor(
   return stages ? staged(context, request, stages) : context
 }
 
-/** Tells when the two stages of a pipeline begin and end. */
+/** Reports when the two stages of a pipeline begin and end. */
 function staged(
   context: GenerationContext,
   { stage, limit }: GenerationRequest,

@@ -18,15 +18,15 @@ export interface Proving {
   readonly retries?: number | undefined
   /** For tasks that a model judges. */
   readonly judge?: Judge | undefined
-  /** Absent: no second opinion is asked for. */
+  /** Absent: no second opinion. */
   readonly opinion?: Opinion | undefined
-  /** Variables of this machine that tasks may have. */
+  /** Variables of this machine that tasks may use. */
   readonly passEnv?: readonly string[] | undefined
   readonly workDir: string
   readonly signal: AbortSignal
 }
 
-/** Proves tasks as `tasks check` does, one at a time; what fails is the reason it is left out. */
+/** Proves tasks one at a time, like `tasks check`; a failed check becomes the reason for leaving a task out. */
 export async function makeProver(proving: Proving): Promise<(task: Task) => Promise<Proof>> {
   const { workDir, passEnv, ...rest } = proving
   const request = {

@@ -11,8 +11,8 @@ import { withDataset } from '../hub/prepare.ts'
 import type { Notify } from '../job/tasks-request.ts'
 
 /**
- * Publishes where a target says, a dataset of the Hub or a folder laid out like one: tasks packed, traces as they are. What
- * is there already stays, and what was sent before is not sent again.
+ * Publishes to a Hub dataset, or to a folder laid out like one: tasks packed, traces as they are. Existing files stay,
+ * and files sent before are not sent again.
  */
 export const publishWith =
   (notify: Notify): Publish =>
@@ -31,10 +31,10 @@ export const publishWith =
     return repository
   }
 
-/** Says no, before anything is made, to a target that nothing can be published to. */
+/** Rejects a publishing target that cannot work, before anything is made. */
 export async function checkTargetRepo(target: string | null, signal: AbortSignal): Promise<void> {
   if (target === null) return
   const parsed = parseTarget(target, '--target-repo')
-  // Hours of work are not to end at a missing token.
+  // Hours of work must not end with a missing token.
   if (parsed.kind === 'hub') await checkWriter(parsed.repo, process.env, signal)
 }

@@ -4,7 +4,7 @@ import type { GenerationRequest, GenerationResult } from '../../run/pipeline/req
 import type { GenerationOutcome } from '../../run/pipeline/run-generation.ts'
 import type { LoadedPipeline } from './load-pipeline.ts'
 
-/** What a run is remembered by: summary.json, and what `--json` prints. */
+/** The summary of a run: summary.json, and the output of `--json`. */
 export interface GenerationSummary {
   readonly schema: 'generation/1'
   readonly pipeline: string

@@ -14,18 +14,20 @@ import { type ModelUse, modelUseOf } from '../job/model-use.ts'
 import { judgeBy, openJudge } from '../job/open-judge.ts'
 import type { Notify } from '../job/tasks-request.ts'
 
-/** The models that help to make tasks, and the end of their books. */
+/** The models that help make tasks, and a way to close their ledgers. */
 export interface TaskModels {
-  /** Null for a pipeline that asks no model. */
+  /** Null for a pipeline that uses no model. */
   readonly client: ModelClient | null
-  /** Who proves tasks that ask for a judge: the one that was named, else the pipeline's own model. */
+  /** The judge for proving tasks that need one: the one named, else the pipeline's own model. */
   readonly judge: Judge | undefined
   close(): Promise<void>
 }
 
 type Options = ModelOptions & { readonly model?: readonly string[] | undefined }
 
-/** Reaches the models that the options name, asks whether they are up, and books what they cost where later runs find it. */
+/**
+ * Connects to the models in the options, checks that they are up, and records their costs where later runs find them.
+ */
 export async function openTaskModels(
   pipeline: { readonly name: string; readonly needsModel: boolean },
   options: Options,
@@ -69,7 +71,7 @@ async function reachModel(name: string, options: Options, use: ModelUse, signal:
   return { engine: found.engine, model: found.model }
 }
 
-/** An engine file that leads to a running server's endpoint file. */
+/** Writes an engine file that refers to a running server's endpoint file. */
 export async function engineFileFor(endpointJson: string, workDir: string): Promise<string> {
   const path = join(workDir, 'endpoint-engine.yaml')
   const document = { engine: { type: 'vllm_local', vllm_local: { endpoint_json: endpointJson } } }

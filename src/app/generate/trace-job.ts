@@ -12,7 +12,7 @@ import { planJob, prepareJob } from '../job/prepare-job.ts'
 import type { TasksRequest } from '../job/tasks-request.ts'
 import type { GenerateOptions } from './options.ts'
 
-/** Runs agents over a folder of tasks, going on where an earlier run stopped, and exports what they did. */
+/** Runs agents on a folder of tasks, resuming an earlier run, and exports their traces. */
 export async function runTraceJob(
   tasksDir: string,
   request: GenerationRequest,
@@ -63,7 +63,7 @@ async function runJobOver(
   return outcome
 }
 
-/** Of few tasks and many processes, some get none. */
+/** With fewer tasks than processes, some get none. */
 function nothingToDo({ outputDir }: GenerationRequest): GenerationResult {
   const metadata = { trials: 0, scored: 0, failed: 0, meanReward: null, exported: null }
   return { datasetPath: outputDir, status: 'success', uploadedRepo: null, artifacts: {}, metadata }
@@ -105,7 +105,7 @@ function traceRequestOf(
     concurrency: options.traceNConcurrent ?? (hasFile ? undefined : trace.nConcurrent),
     attempts: options.traceNAttempts,
     layout: options.traceStore ?? 'harbor',
-    // Killed between its last trial and the end of its export, a job is exported by the next run, not run again.
+    // A job killed between its last trial and the end of its export is exported by the next run, not run again.
     resumeFinished: true,
     passEnv: options.passEnv,
     restartInterrupted: options.restartInterrupted,

@@ -15,19 +15,19 @@ export interface DownloadRequest {
   /** `org/name`, or `file:PATH`. */
   readonly repository: string
   readonly type: 'dataset' | 'model'
-  /** Branch, tag or commit; absent: the newest of the main branch. */
+  /** A branch, tag or commit; absent: the head of the main branch. */
   readonly revision?: string | undefined
-  /** Only this parquet file, by its path or the last part of it. */
+  /** Downloads only this parquet file, given by its path or file name. */
   readonly parquetName?: string | undefined
   /** Only tasks, unpacked. */
   readonly tasks: boolean
-  /** Folder to make; absent: the name of the repository. */
+  /** The folder to create; absent: the repository's name. */
   readonly out?: string | undefined
   readonly overwrite: boolean
   readonly limitBytes: number
   /** Larger files are skipped. */
   readonly limitFileBytes?: number | undefined
-  /** Looks, and fetches nothing. */
+  /** Only reports, fetches nothing. */
   readonly dryRun: boolean
 }
 
@@ -38,7 +38,7 @@ export interface Downloaded {
   readonly out: string
   readonly files: readonly { readonly path: string; readonly sizeBytes: number }[]
   readonly bytes: number
-  /** Whether the folder was there already, and how many tasks came more than once; null when nothing was fetched. */
+  /** Whether the folder already existed, and how many tasks were duplicates; null if nothing was fetched. */
   readonly done: { readonly wasThere: boolean; readonly repeated: number } | null
 }
 
@@ -47,7 +47,7 @@ export interface DownloadProgress {
   readonly total: { readonly files: number; readonly bytes: number }
 }
 
-/** Downloads a repository of the Hub, or its tasks, into a folder that appears whole or not at all. */
+/** Downloads a Hub repository, or its tasks, into a folder that appears whole or not at all. */
 export async function downloadFromHub(
   request: DownloadRequest,
   { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (progress: DownloadProgress) => void },

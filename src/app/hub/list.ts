@@ -3,7 +3,7 @@ import { makeHubFetch } from '../../formats/hub/hub-fetch.ts'
 import { type ListedRepository, listRepositories } from '../../formats/hub/list-repositories.ts'
 import type { RepoType } from '../../formats/hub/repository.ts'
 
-/** What an account or organization has on the Hub, type by type, newest first. */
+/** What an account or organization has on the Hub, by type, newest first. */
 export async function listHub(
   organization: string,
   types: readonly RepoType[],

@@ -12,7 +12,7 @@ import { loadIndex } from '../../store/packed/packed-index.ts'
 import { restoreTrial } from '../../store/packed/restore.ts'
 import { jobFilesRow } from '../../store/packed/unpack-logs.ts'
 
-/** The jobs of a folder: the one that it is, or those in it; null when it holds something else. */
+/** The jobs in a folder, or the folder itself if it is a job; null if it holds something else. */
 export async function jobsIn(dir: string): Promise<readonly JobDir[] | null> {
   if (await isJob(dir)) return [await loadJobDir(dir)]
   const entries = await readdir(dir, { withFileTypes: true })
@@ -25,7 +25,7 @@ export async function jobsIn(dir: string): Promise<readonly JobDir[] | null> {
   return jobs
 }
 
-/** A model and a trial have a config.json too: a job has one of the other two beside it, and is not called a trial. */
+/** Models and trials also have a config.json; a job has one of the other two files too, and no trial name. */
 async function isJob(dir: string): Promise<boolean> {
   const has = (name: string) => exists(join(dir, name))
   const config = await readTextIfExists(join(dir, 'config.json'))
@@ -33,15 +33,15 @@ async function isJob(dir: string): Promise<boolean> {
 }
 
 export interface PackedJobs {
-  /** How many trials of each job there are. */
+  /** The number of trials of each job. */
   readonly trials: Readonly<Record<string, number>>
-  /** Links, and trials that are not finished. */
+  /** Links and unfinished trials. */
   readonly leftOut: readonly string[]
 }
 
 /**
- * Writes jobs to a parquet file as tasks are packed: a row for each finished trial (`job/trial`), and one for the files of each job.
- * The file appears whole or not at all.
+ * Packs jobs into a parquet file in the format of packed tasks: a row for each finished trial (`job/trial`), and one
+ * for the files of each job. The file appears whole or not at all.
  */
 export async function packJobs(jobs: readonly JobDir[], out: string, signal: AbortSignal): Promise<PackedJobs> {
   const trials: Record<string, number> = {}

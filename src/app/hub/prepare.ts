@@ -13,13 +13,13 @@ import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { isMissing, kindAt } from '../../lib/files.ts'
 import { jobsIn, packJobs } from './pack-jobs.ts'
 
-/** A folder as it goes into a dataset. */
+/** A folder ready to be uploaded as a dataset. */
 export interface ReadyDataset {
   readonly dir: string
   readonly kind: UploadKind
-  /** Where its rows came from, with counts. */
+  /** Where its rows come from, with counts. */
   readonly lineage: Readonly<Record<string, number>>
-  /** What was not packed: links, and trials that are not finished. */
+  /** What was not packed: links and unfinished trials. */
   readonly unpacked?: readonly string[] | undefined
 }
 
@@ -29,7 +29,9 @@ interface Preparing {
   readonly signal: AbortSignal
 }
 
-/** Makes a folder ready to be published for as long as `work` needs it: tasks and jobs are packed, the same ones to the same bytes. */
+/**
+ * Prepares a folder for publishing while `work` runs: packs tasks and jobs, with the same input giving the same bytes.
+ */
 export async function withDataset<T>(
   dir: string,
   how: Preparing,
@@ -63,7 +65,7 @@ async function withJobs<T>(dir: string, { packed, signal }: Preparing, work: (re
   }
 }
 
-/** The tasks of a folder; null when it holds something else. */
+/** The tasks of a folder; null if it holds something else. */
 async function tasksIn(dir: string): Promise<readonly string[] | null> {
   if (!(await isFolder(dir))) {
     const found = (await kindAt(dir)) === 'none' ? 'nothing there' : 'something else'
@@ -75,7 +77,7 @@ async function tasksIn(dir: string): Promise<readonly string[] | null> {
     if (first) throw new UserError(`${first.dir}: ${first.reason}`, 'fix the task, or move it elsewhere')
     return tasks
   } catch (error) {
-    // What is no folder of tasks may be any other dataset.
+    // Anything that is not a folder of tasks may be another kind of dataset.
     if (error instanceof UserError && error.message.includes(`expected a ${taskFileName} here`)) return null
     throw error
   }
@@ -90,7 +92,7 @@ async function isFolder(dir: string): Promise<boolean> {
   }
 }
 
-/** How many tasks name which pipeline, strategy, model and seed. */
+/** Counts tasks by pipeline, strategy, model and seed. */
 async function countLineage(tasks: readonly string[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   const count = (name: string) => {

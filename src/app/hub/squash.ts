@@ -12,7 +12,7 @@ export interface SquashRequest {
   readonly type: RepoType
   readonly branch: string
   readonly message?: string | undefined
-  /** Looks, and changes nothing. */
+  /** Only reports, changes nothing. */
   readonly dryRun: boolean
 }
 
@@ -21,11 +21,11 @@ export interface Squashed {
   readonly branch: string
   /** How many commits the branch had. */
   readonly commits: number
-  /** The only commit it has now; null when nothing was changed. */
+  /** The branch's single commit after squashing; null if nothing was changed. */
   readonly commit: string | null
 }
 
-/** Makes one commit of a branch's history, after `confirm` said yes to the number of commits that go. */
+/** Squashes a branch's history into one commit, after `confirm` accepts the number of commits to be lost. */
 export async function squashOnHub(
   { repository, type, branch, message, dryRun }: SquashRequest,
   control: { readonly signal: AbortSignal; readonly confirm: (commits: number) => Promise<void> },

@@ -19,27 +19,27 @@ export interface UploadRequest {
   readonly replace: boolean
   /** Tasks and jobs as one parquet file. */
   readonly packed: boolean
-  /** Message of the commit; absent: one that names this program. */
+  /** The commit message; absent: one that names this program. */
   readonly message?: string | undefined
   readonly branch: string
-  /** Looks, and sends nothing. */
+  /** Only reports, sends nothing. */
   readonly dryRun: boolean
 }
 
 export interface UploadControl {
   readonly signal: AbortSignal
   onProgress(progress: UploadProgress): void
-  /** Called after an upload that was no dry run, while the folder that was sent is still there: the place where it is registered. */
+  /** Called after a real upload while the folder that was sent still exists, so that it can be registered. */
   onDone?(sent: Pick<ReadyDataset, 'dir' | 'kind'>, done: Uploaded): Promise<void>
 }
 
-/** Uploads a folder to a repository of the Hub. Files that are there already are not sent again. */
+/** Uploads a folder to a Hub repository. Files already there are not sent again. */
 export async function uploadToHub(
   { dir, repository, type, packed, message, ...how }: UploadRequest,
   { signal, onProgress, onDone }: UploadControl,
 ): Promise<Uploaded> {
   const target = parseTarget(repository, type)
-  // A dry run on a machine without network must not wait for one.
+  // A dry run on a machine without network must not hang.
   const patience = how.dryRun ? { tries: 2, firstWaitMs: 500, longestWaitMs: 500 } : undefined
   const madeBy = `ot-agent ${version()}`
   return explainDisk(dir, () =>
