@@ -4,7 +4,7 @@ import { taskTomlSchema } from '../formats/harbor-task/schema.ts'
 import { trialRecordSchema } from '../store/trial-record.ts'
 import { recipeSchema } from './recipe/load-recipe.ts'
 
-/** The files that have a JSON Schema in schemas/, each with what the schema is called. */
+/** The files in schemas/, each with its schema's title. */
 const schemas = {
   task: { title: 'task.toml of a Harbor task', schema: taskTomlSchema },
   job: { title: 'Job file, YAML or JSON', schema: jobSchema },
@@ -13,7 +13,7 @@ const schemas = {
   recipe: { title: 'Recipe', schema: recipeSchema },
 }
 
-/** The text of every file in schemas/, by its name. They say what a file may hold; defaults may be left out. */
+/** The text of every file in schemas/ by name. They describe valid input, in which defaults may be left out. */
 export function renderJsonSchemas(): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(schemas).map(([name, { title, schema }]) => {

@@ -96,7 +96,7 @@ test('a ready-made teacher is planned for the GPUs of the cluster, and refused w
   )
 })
 
-/** A launch whose scheduler notes what it is asked to do, in files of its directory. */
+/** A launch whose scheduler records its calls in files in its directory. */
 async function noted() {
   const dir = mkdtempSync(join(tmpdir(), 'launch-noted-'))
   onTestFinished(() => rmSync(dir, { recursive: true }))
@@ -125,7 +125,7 @@ test('of two processes that resume a launch at once, one does', async () => {
   let second: unknown = null
   hooks.beforeStates = async () => {
     delete hooks.beforeStates
-    // The first one has looked, and decides what to submit after this one has ended.
+    // The first process has looked, and decides what to submit only after this one has finished.
     second = await resumeLaunch({ experimentsDir }).then(
       () => 'submitted',
       (error: unknown) => error,

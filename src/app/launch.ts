@@ -11,16 +11,19 @@ export type { LaunchRequest } from './launch/schema.ts'
 export type { LaunchEvent } from './launch/submit-launch.ts'
 
 export interface LaunchResult {
-  /** Names the launch for `launchStatus` and the others. */
+  /** Identifies the launch for `launchStatus` and related functions. */
   readonly id: string
-  /** Where it is written down, or would be. */
+  /** Where its files are, or would be. */
   readonly dir: string
   readonly plan: LaunchPlan
-  /** The jobs that were handed over; none of a dry run. */
+  /** The submitted jobs; empty for a dry run. */
   readonly submitted: readonly Submission[]
 }
 
-/** Sends work to a cluster, as `ot-agent launch` does: plans jobs, writes their scripts and hands them over. `dryRun` only plans. */
+/**
+ * Runs work on a cluster, like `ot-agent launch`: plans jobs, writes their scripts and submits them. `dryRun` only
+ * plans.
+ */
 export function launch(request: LaunchRequest): Running<LaunchEvent, LaunchResult> {
   return new Running(async (emit) => {
     const read = await readLaunch(request)

@@ -19,14 +19,14 @@ export type { LaunchQuery } from './launch/open-launch.ts'
 
 export interface LaunchStatus {
   readonly id: string
-  /** Nothing waits or runs. */
+  /** True once nothing is waiting or running. */
   readonly over: boolean
   readonly jobs: readonly JobStatus[]
   /** The same for every task of an array. */
   readonly units: readonly UnitStatus[]
 }
 
-/** The state of each job of a launch, as `ot-agent launch status` prints it. */
+/** The state of each job of a launch, as printed by `ot-agent launch status`. */
 export async function launchStatus(query: LaunchQuery = {}): Promise<LaunchStatus> {
   return statusOf(await openLaunch(query))
 }
@@ -36,7 +36,10 @@ async function statusOf(opened: OpenedLaunch): Promise<LaunchStatus> {
   return { id: opened.stored.launch.id, over: isOver(units), jobs: jobsOf(units), units }
 }
 
-/** Follows a launch until nothing waits or runs; yields a job whenever its state changes. The signal stops no job. */
+/**
+ * Follows a launch until nothing is waiting or running; yields a job whenever its state changes. Aborting the signal
+ * stops no job.
+ */
 export function watchLaunch(
   { everySec = 15, ...query }: LaunchQuery & { readonly everySec?: number | undefined } = {},
   { signal }: RunControl = {},
@@ -57,14 +60,17 @@ export function watchLaunch(
   })
 }
 
-/** The end of what each job of a launch printed. */
+/** Yields the end of each job's output. */
 export async function* launchLogs(query: LaunchQuery & LogsAsked = {}): AsyncGenerator<LogTail, void> {
   const { stored } = await openLaunch(query)
   expectJob(stored, query.job)
   yield* readLogs(stored, query)
 }
 
-/** Cancels the waiting and running jobs of a launch, or one of them with those that need it and the servers that only it needs. Finished jobs are kept. */
+/**
+ * Cancels the waiting and running jobs of a launch, or one of them along with the jobs that depend on it and the
+ * servers only it uses. Finished jobs are kept.
+ */
 export async function cancelLaunch(
   query: LaunchQuery & { readonly job?: string | undefined } = {},
 ): Promise<{ readonly id: string; readonly cancelled: readonly string[] }> {
@@ -76,7 +82,7 @@ export async function cancelLaunch(
     units.filter(({ state }) => state === 'waiting' || state === 'running').map((unit) => unit.job),
   )
   const chosen = job === undefined ? active : cancelledWith(stored.launch.jobs, job, (name) => active.has(name))
-  // Last first: what waits for another must not start when that one ends.
+  // In reverse order: a job that waits for another must not start when that one ends.
   const submissions = stored.submissions.filter((each) => active.has(each.job) && chosen.has(each.job)).reverse()
   await scheduler.cancel(submissions)
   return { id: stored.launch.id, cancelled: submissions.map(({ id }) => id) }
@@ -84,13 +90,13 @@ export async function cancelLaunch(
 
 export interface ResumedLaunch {
   readonly id: string
-  /** Jobs that are submitted again, each with the missing tasks of its array, or null for all. */
+  /** Resubmitted jobs, each with its missing array tasks, or null for all. */
   readonly jobs: ReadonlyMap<string, readonly number[] | null>
   /** Empty for a dry run. */
   readonly submitted: readonly Submission[]
 }
 
-/** Submits again what is neither done nor waits nor runs. */
+/** Resubmits everything that is neither finished, waiting nor running. */
 export function resumeLaunch(
   query: LaunchQuery & { readonly dryRun?: boolean | undefined } = {},
 ): Running<LaunchEvent, ResumedLaunch> {
@@ -99,7 +105,7 @@ export function resumeLaunch(
     const { launch } = stored
     if (query.dryRun)
       return { id: launch.id, jobs: (await findMissing({ stored, scheduler }, emit)).jobs, submitted: [] }
-    // Another process may have submitted some of it until this one holds the launch.
+    // Another process may have submitted part of it before this one got the lock.
     return holdingLaunch(launch, async () =>
       submitMissing({ stored: await loadLaunch(launch.experimentsDir, launch.id), scheduler }, emit),
     )
@@ -140,7 +146,7 @@ export interface ListedLaunch {
   readonly submitted: number
 }
 
-/** The launches that are written down in a directory, oldest first, and what is wrong with those that cannot be read. */
+/** Lists the launches in a directory, oldest first, and what is wrong with unreadable ones. */
 export async function listLaunches({
   experimentsDir = 'experiments',
 }: Pick<LaunchQuery, 'experimentsDir'> = {}): Promise<{

@@ -7,22 +7,22 @@ import { makeScratchDir, removeDraft } from '../lib/drafts.ts'
 import { exportTraces } from './export-traces.ts'
 import { type Uploaded, uploadToHub } from './hub/upload.ts'
 
-/** A job whose traces are published, and where. */
+/** The job whose traces to publish, and where. */
 export interface TracesTarget {
   readonly jobDir: string
   /** `org/name`, or `file:PATH`. */
   readonly repository: string
-  /** Of a dataset that is new. */
+  /** For new datasets only. */
   readonly isPrivate: boolean
 }
 
-/** Says no, before a job is run, to a target that its traces cannot be published to. */
+/** Rejects, before a job is run, a target that its traces cannot be published to. */
 export async function checkTracesTarget(repository: string, signal: AbortSignal): Promise<void> {
   const target = parseTarget(repository, '--upload-traces')
   if (target.kind === 'hub') await checkWriter(target.repo, process.env, signal)
 }
 
-/** Exports the traces of a job and adds them to a dataset; what was sent before is not sent again. */
+/** Exports a job's traces and adds them to a dataset; traces sent before are not sent again. */
 export async function publishTraces(
   { jobDir, repository, isPrivate }: TracesTarget,
   signal: AbortSignal,

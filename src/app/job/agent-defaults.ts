@@ -10,18 +10,18 @@ type Options = Readonly<Record<string, unknown>>
 
 /** What a request and its files say about the agent that uses a model. */
 export interface AgentDefaults {
-  /** Used when no agent is named. */
+  /** Used if no agent is named. */
   readonly agent: AgentConfig
-  /** Options for every agent, below those of the request. */
+  /** Options for every agent; those of the request override them. */
   readonly kwargs: Options
-  /** The model that an engine file names; null when it names none. */
+  /** The model in an engine file; null if there is none. */
   readonly model: string | null
 }
 
-/** The agent that drives a model when no agent is named. */
+/** The default agent for a model. */
 const usualAgent = 'terminus-2'
 
-/** Reads what is said about a model beside its name. */
+/** Collects what a request says about a model besides its name. */
 export async function agentDefaults(request: TasksRequest): Promise<AgentDefaults> {
   const { names, apiBase } = requestedModel(request)
   const engine = engineRequestOf(request)
@@ -39,12 +39,12 @@ export async function agentDefaults(request: TasksRequest): Promise<AgentDefault
   }
 }
 
-/** Loaded only when a file is named. */
+/** Loads the reader only if a file is named. */
 async function engineFile(path: string) {
   return (await import('../../formats/engine-yaml.ts')).loadEngineFile(path)
 }
 
-/** Where a request says its model is, apart from the address; null when it says nothing. */
+/** Where a request says its model is, apart from the address; null if it says nothing. */
 export function engineRequestOf(request: TasksRequest): EngineRequest | null {
   const { engine: name, apiKeyEnv: api_key_env, options } = requestedModel(request)
   const config = request.engineConfig
@@ -57,7 +57,7 @@ export function engineRequestOf(request: TasksRequest): EngineRequest | null {
   return Object.keys(engine).length > 0 ? engine : null
 }
 
-/** The agent of a file that sets up a model as an agent. */
+/** The agent of a file that configures a model as an agent. */
 export function agentOfModel({ model, apiBase, temperature, maxTokens }: AgentSettings): AgentConfig {
   const kwargs = {
     ...(apiBase !== null && { api_base: apiBase }),
@@ -67,7 +67,10 @@ export function agentOfModel({ model, apiBase, temperature, maxTokens }: AgentSe
   return { ...defaultAgent(), name: usualAgent, modelName: model, kwargs }
 }
 
-/** What an agent of the request takes over from a file that sets up a model. Its other options are of the agent it sets up. */
+/**
+ * What an agent of the request takes over from a file that configures a model. The file's other options belong to the
+ * agent it configures.
+ */
 export function modelOf({ modelName, kwargs: { api_base } }: AgentConfig): Pick<AgentConfig, 'modelName' | 'kwargs'> {
   return { modelName, kwargs: typeof api_base === 'string' ? { api_base } : {} }
 }

@@ -1,35 +1,35 @@
 import { UserError } from '../../core/errors.ts'
 import { jsonOrText } from '../../lib/parse-json.ts'
 
-/** A value on the command line, read as Harbor reads it: JSON, then Python's True, False and None, else text. */
+/** Parses a command-line value as Harbor does: as JSON, then as Python's True, False or None, else as text. */
 export function parseValue(text: string): unknown {
   if (text === 'True' || text === 'False') return text === 'True'
   return text === 'None' ? null : jsonOrText(text)
 }
 
-/** Splits `key=value`; the value may hold more equals signs. */
+/** Splits `key=value`; the value may contain more equals signs. */
 export function parseAssignment(option: string, text: string): readonly [key: string, value: string] {
   const split = text.indexOf('=')
   if (split > 0) return [text.slice(0, split), text.slice(split + 1)]
   throw new UserError(`${option}: expected KEY=VALUE, got ${JSON.stringify(text)}`, `for example: ${option} name=value`)
 }
 
-/** `--ak a=1 --ak b=x` as an object of parsed values. */
+/** Turns `--ak a=1 --ak b=x` into an object of parsed values. */
 export function parsedAssignments(option: string, texts: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(
     texts.map((text) => parseAssignment(option, text)).map(([key, value]) => [key, parseValue(value)]),
   )
 }
 
-/** `--ae A=1` as an object of texts. */
+/** Turns `--ae A=1` into an object of strings. */
 export function textAssignments(option: string, texts: readonly string[]): Record<string, string> {
   return Object.fromEntries(texts.map((text) => parseAssignment(option, text)))
 }
 
-/** A number in brackets, which makes a list where nothing is yet; any other key is text. */
+/** A number in brackets, which creates a list if there is none yet; any other key is a string. */
 export type PathKey = string | number
 
-/** `agents[0].kwargs.x` or `agents.0.kwargs.x` as the keys on the way. */
+/** Splits `agents[0].kwargs.x` or `agents.0.kwargs.x` into keys. */
 export function parsePath(option: string, path: string): PathKey[] {
   const keys = path.replaceAll(/\[(\d+)\]/g, '.[$1]').split('.')
   if (keys.every((key) => key !== '' && key !== '__proto__'))
@@ -40,7 +40,7 @@ export function parsePath(option: string, path: string): PathKey[] {
   )
 }
 
-/** Sets one value deep inside a document, making what is missing on the way. */
+/** Sets a value deep inside a document, creating missing parents. */
 export function setAt(
   document: Record<string, unknown>,
   keys: readonly PathKey[],
@@ -62,7 +62,7 @@ export function setAt(
   }
 }
 
-/** JSON and YAML drop any other key of a list, and cannot write a list with holes. */
+/** Rejects keys that are no position in a list: JSON and YAML drop them, and cannot write lists with holes. */
 function refuseNoPosition(list: readonly unknown[], keys: readonly PathKey[], option: string): void {
   const key = String(keys.at(-1))
   if (/^(0|[1-9]\d*)$/.test(key) && Number(key) <= list.length) return

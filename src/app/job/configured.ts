@@ -7,16 +7,16 @@ import { makeAgent, makeProvider } from '../../plugins/make.ts'
 import { absoluteImportPath, isModulePath } from '../../plugins/user-modules/import-path.ts'
 import { type EngineRequest, engineRequestSchema, findEngine, type NamedEngine } from '../engine/engine-request.ts'
 
-/** The key of an agent's options that says where its model is; it is ours, and no option of the agent. */
+/** The key in an agent's options that says where its model is; it is ours and not passed to the agent. */
 export const engineKey = 'engine'
 
-/** An agent's own options. */
+/** An agent's options without our key. */
 function withoutEngine(kwargs: AgentConfig['kwargs']): AgentConfig['kwargs'] {
   const { [engineKey]: _, ...own } = kwargs
   return own
 }
 
-/** The engine of an agent's model; null when it has no model, or one without an address. */
+/** The engine of an agent's model; null without a model, or without an address for it. */
 export async function engineOf({ modelName, kwargs }: AgentConfig): Promise<NamedEngine | null> {
   const request = requestIn(kwargs)
   if (modelName === null && Object.keys(request).length === 0) return null
@@ -39,7 +39,7 @@ function requestIn(kwargs: AgentConfig['kwargs']): EngineRequest {
   return { ...base, ...parsed.data }
 }
 
-/** Files that say where a model is are found from any directory. */
+/** Makes the paths of engine files absolute, so that they are found from any directory. */
 export function absoluteEngine(kwargs: AgentConfig['kwargs']): AgentConfig['kwargs'] {
   const parsed = engineRequestSchema.safeParse(kwargs[engineKey])
   if (!parsed.success) return kwargs
@@ -59,16 +59,16 @@ export function absoluteEngine(kwargs: AgentConfig['kwargs']): AgentConfig['kwar
   }
 }
 
-/** The module of an agent's engine, where a user wrote it. */
+/** The user's module of an agent's engine, if it has one. */
 function engineModuleOf({ kwargs }: AgentConfig): string | null {
   const { name } = requestIn(kwargs)
   return name !== undefined && isModulePath(name) ? name : null
 }
 
-/** Loaded only when a user's module is named. The first call comes before any trial. */
+/** Loaded only if a user's module is named. The first call comes before any trial. */
 const userModules = () => import('../../plugins/user-modules/make-imported.ts')
 
-/** The agent a job's settings name. */
+/** The agent named in a job's settings. */
 export async function agentOf({ name, importPath, kwargs }: AgentConfig): Promise<Agent> {
   const own = withoutEngine(kwargs)
   if (name !== null) return makeAgent(name, own)
@@ -76,14 +76,17 @@ export async function agentOf({ name, importPath, kwargs }: AgentConfig): Promis
   throw new UserError('expected an agent, got none', 'pass one with -a NAME or --agent-import-path FILE')
 }
 
-/** The kind of sandbox a job's settings name. */
+/** The kind of sandbox named in a job's settings. */
 export async function providerOf({ type, importPath, kwargs }: EnvironmentConfig): Promise<SandboxProvider> {
   if (type !== null) return makeProvider(type, kwargs)
   if (importPath !== null) return (await userModules()).makeImportedProvider(importPath, kwargs)
   throw new UserError('expected a kind of sandbox, got none', 'pass one with -e NAME or --environment-import-path FILE')
 }
 
-/** The digests of user code that a job runs, by import path, and of what its agents are made from: with others it is another job. */
+/**
+ * The digests of the user code a job runs, by import path, and of what its agents are made from; if they change, it is
+ * a different job.
+ */
 export async function importDigests({ agents, environment }: JobConfig): Promise<Readonly<Record<string, string>>> {
   const ofAgents = agents.map(({ name, importPath }) => (name === null ? importPath : null))
   const ofSandbox = environment.type === null ? environment.importPath : null

@@ -2,22 +2,22 @@ import { requiredHostVars } from '../../core/env-template.ts'
 import { UserError } from '../../core/errors.ts'
 import type { Task } from '../../core/task.ts'
 
-/** Which variables of this machine the user lets tasks have. */
+/** Which variables of this machine the user allows tasks to use. */
 export interface Consent {
-  /** Names given for this run. */
+  /** Variables named for this run. */
   readonly passEnv?: readonly string[] | undefined
-  /** All that tasks ask for. */
+  /** Allows everything that tasks ask for. */
   readonly yes?: boolean | undefined
-  /** Whether verifiers run, whose variables count too (default: true). */
+  /** Whether verifiers run, whose variables then need consent too (default: true). */
   readonly verifies?: boolean
 }
 
-/** Asks a person whether tasks may have these variables; absent where there is no person to ask. */
+/** Asks the user whether tasks may use these variables; absent if there is no user to ask. */
 export type Confirm = (variables: string) => Promise<boolean>
 
 /**
- * Tasks may name variables of this machine, with a default that hides it when there is none. Only those that the user
- * named for this run are passed: a person is asked about others, a script is refused.
+ * Asks for consent to variables of this machine, which tasks may name with a default that hides that they are missing.
+ * Only those the user named for this run are passed; for others an interactive user is asked and a script is refused.
  */
 export async function askConsent(tasks: readonly Task[], consent: Consent, confirm?: Confirm): Promise<void> {
   const others = unnamedVars(tasks, consent)
@@ -30,7 +30,7 @@ export async function askConsent(tasks: readonly Task[], consent: Consent, confi
     )
 }
 
-/** Why a task among many may not have what it asks for, where there is no person to ask; null when it may. */
+/** Why one task among many may not get the variables it asks for, if there is no user to ask; null if it may. */
 export function unnamedRefusal(task: Task, consent: Consent): string | null {
   const others = unnamedVars([task], consent)
   if (others.length === 0) return null
@@ -38,7 +38,7 @@ export function unnamedRefusal(task: Task, consent: Consent): string | null {
   return `${message}; ${hint}`
 }
 
-/** The variables that are set on this machine and that tasks ask for without the user having named them. */
+/** Variables set on this machine that tasks ask for and the user has not named. */
 function unnamedVars(tasks: readonly Task[], { passEnv = [], yes = false, verifies = true }: Consent): string[] {
   if (yes) return []
   const wanted = requiredHostVars(tasks.flatMap((task) => envsOf(task, verifies)))

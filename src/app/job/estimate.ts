@@ -15,12 +15,12 @@ import { loadJobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import { engineOf } from './configured.ts'
 
-/** What the trials of one agent would take, and on which numbers that stands. */
+/** What one agent's trials would take, and the numbers this is based on. */
 export interface AgentEstimate extends Estimate {
   readonly agent: string
 }
 
-/** What a job would take, from usual numbers or from those of an earlier job; asks no server and writes nothing. */
+/** Estimates a job from typical numbers or those of an earlier job; contacts no server and writes nothing. */
 export async function estimateRun(
   config: JobConfig,
   nTasks: number,
@@ -40,7 +40,7 @@ export async function estimateRun(
   )
 }
 
-/** What a trial takes whose agent asks no model. */
+/** The assumptions for a trial whose agent calls no model. */
 function unasked({ sec }: TrialAssumptions): TrialAssumptions {
   return { turns: 0, inputTokens: 0, cacheTokens: 0, outputTokens: 0, sec, source: `no model calls, ${sec} s` }
 }

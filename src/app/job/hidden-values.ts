@@ -5,19 +5,22 @@ import { pluginContext } from '../../plugins/make.ts'
 import { fingerprintsIn, type JobIdentity, parseIdentity } from '../../run/job/identity.ts'
 import type { JobDir } from '../../store/job-dir.ts'
 
-/** Values that the job's first request held and its files do not. */
+/** Values that the job's original request held but its files do not. */
 export interface GivenAgain {
   readonly agentEnv?: Readonly<Record<string, string>>
   readonly agentOptions?: Readonly<Record<string, unknown>>
   readonly verifierEnv?: Readonly<Record<string, string>>
-  /** Another kind of sandbox than that of the job, with its options. */
+  /** A different kind of sandbox than the job's, with its options. */
   readonly sandbox?: string | undefined
   readonly sandboxOptions?: Readonly<Record<string, unknown>>
-  /** Variables of this machine that its tasks may have: consent holds for one run. */
+  /** Variables of this machine that its tasks may use: consent is per run. */
   readonly passEnv?: readonly string[] | undefined
 }
 
-/** The job's config with every hidden value from the flags or from the variable of the same name; what is still hidden is refused. */
+/**
+ * The job's config with every hidden value filled in from the flags or the variable of the same name; values that
+ * remain hidden are refused.
+ */
 export function withValuesGivenAgain({ config, own, dir }: JobDir, given: GivenAgain): JobConfig {
   const identity = own && parseIdentity(own.identity)
   const { agentEnv = {}, agentOptions: agentKwargs = {}, verifierEnv = {} } = given
@@ -51,7 +54,10 @@ export function withValuesGivenAgain({ config, own, dir }: JobDir, given: GivenA
 
 type Texts = Readonly<Record<string, string>>
 
-/** A variable of this machine is taken for a key, which may have changed, and for anything else only when its value is the same. */
+/**
+ * Fills in hidden variables. A key may have changed, so this machine's variable is accepted; any other value must be
+ * the same as before.
+ */
 function filledEnv(env: Texts, given: Texts, marks: Readonly<Record<string, unknown>>): Texts {
   const { env: host, stateDir } = pluginContext()
   const fingerprint = fingerprintsIn(stateDir)
@@ -86,7 +92,7 @@ function refuseUnasked(flag: string, given: object, parts: readonly object[]): v
   )
 }
 
-/** A masked value must not reach an agent or its tests. */
+/** Refuses to run with a masked value, which must not reach an agent or its tests. */
 function refuseHidden(config: JobConfig, dir: string): void {
   const { agents, environment, verifier } = config
   const lost = [
@@ -106,7 +112,7 @@ function refuseHidden(config: JobConfig, dir: string): void {
   )
 }
 
-/** Where a setting held a literal that was masked when it was written. */
+/** The paths of settings whose literal value was masked when written. */
 export function maskedIn(value: unknown, path: string): string[] {
   if (typeof value === 'string') return /^(.{4}\*{4}.{3}|\*{4})$|:\/\/[^/\s:@]*:\*{4}@/s.test(value) ? [path] : []
   if (typeof value !== 'object' || value === null) return []

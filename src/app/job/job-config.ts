@@ -16,15 +16,15 @@ import { parsePath, setAt } from './assignments.ts'
 import { chooseTasks } from './resolve-tasks.ts'
 import { type Notify, requestedModel, requestedPlugin, type TasksRequest } from './tasks-request.ts'
 
-/** A job as requested: its settings, and whether its name was chosen or is only the time. */
+/** A job as requested: its settings, and whether its name was chosen or is just the time. */
 export interface RequestedJob {
   readonly config: JobConfig
   readonly named: boolean
-  /** The job file's `adaptive_concurrency`, which is about this run and no part of the job. */
+  /** The job file's `adaptive_concurrency`, which concerns this run and is not part of the job. */
   readonly adaptive: unknown
 }
 
-/** Reads what to do: the job file if there is one, then the request, which wins, then its `set`. */
+/** Builds a job's settings: the job file, if any, then the request, then the request's `set`; later ones win. */
 export async function jobConfigOf(request: TasksRequest, notify: Notify): Promise<RequestedJob> {
   const file = request.jobFile === undefined ? noFile() : await loadJobFile(request.jobFile, notify)
   const asked = {
@@ -47,13 +47,13 @@ export async function jobConfigOf(request: TasksRequest, notify: Notify): Promis
 
 interface JobFile {
   readonly config: JobConfig
-  /** The agents that the file lists; null when it lists none. */
+  /** The agents in the file; null if it lists none. */
   readonly agents: readonly AgentConfig[] | null
   readonly named: boolean
   readonly adaptive: unknown
-  /** It only sets up one model as an agent. */
+  /** True if the file only configures one model as an agent. */
   readonly isOneModel: boolean
-  /** It is a job file of Harbor's, with Harbor's defaults. */
+  /** True for a Harbor job file, which gets Harbor's defaults. */
   readonly isHarborJob: boolean
 }
 
@@ -94,7 +94,9 @@ async function loadJobFile(path: string, notify: Notify): Promise<JobFile> {
   }
 }
 
-/** An old spelling is honoured; a key that is not known is a mistake, which would change the job without a word. */
+/**
+ * Handles a warning: an old spelling is accepted; an unknown key is an error, because it would silently change the job.
+ */
 async function noteWarning(warning: ConfigWarning, path: string, notify: Notify): Promise<void> {
   if (warning.kind === 'legacy') return notify(`${path}: ${warning.message}`)
   throw new UserError(`${path}: ${warning.path} is not a known key`, await hintFor(warning.path))
@@ -105,7 +107,10 @@ async function hintFor(key: string): Promise<string> {
   return keyHint(jobSchema, key)
 }
 
-/** Where the number of trials at once follows the server: at the top of a job file, or in its old orchestrator block. */
+/**
+ * Finds the setting that adapts the number of trials to the server: at the top of a job file, or in its old
+ * orchestrator block.
+ */
 function adaptiveIn(read: unknown): unknown {
   const document = asDocument(read)
   return document.adaptive_concurrency ?? asDocument(document.orchestrator).adaptive_concurrency
@@ -157,7 +162,10 @@ function verifierOf(verifier: VerifierConfig, { verifier: asked = {} }: TasksReq
   }
 }
 
-/** The agent of the request replaces those of the file; each model makes one agent; options and variables go to all of them. */
+/**
+ * The agent in the request replaces those of the file; each model makes one agent; options and variables apply to all
+ * of them.
+ */
 async function agentsOf({ agents, isOneModel }: JobFile, request: TasksRequest): Promise<AgentConfig[]> {
   const defaults = await agentDefaults(request)
   const asked = request.agent === undefined ? null : requestedPlugin(request.agent)
@@ -190,7 +198,7 @@ async function withSet(config: JobConfig, set: NonNullable<TasksRequest['set']>)
   return { config: changed.config, named: set.some(([path]) => path === 'job_name') }
 }
 
-/** The fields that have a value. */
+/** The fields that are not undefined. */
 function given<T extends object>(fields: T | undefined): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(fields ?? {}).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>

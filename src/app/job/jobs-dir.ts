@@ -5,8 +5,8 @@ import { UserError } from '../../core/errors.ts'
 import { codeOf, isMissing } from '../../lib/files.ts'
 
 /**
- * Makes sure that jobs can be kept in a directory, by making and removing one there.
- * Asking for permission alone is not enough: root may write anywhere, and yet not into /proc.
+ * Makes sure that a directory can hold jobs, by creating and removing one in it. A permission check is not enough: root
+ * may write anywhere, yet not in /proc.
  */
 export async function checkJobsDir(jobsDir: string): Promise<void> {
   const refused = await tryToWriteIn(jobsDir)
@@ -17,7 +17,7 @@ export async function checkJobsDir(jobsDir: string): Promise<void> {
   )
 }
 
-/** What is wrong with a directory that is to be written to, such as `EACCES at /place`; null when nothing is. */
+/** Why a directory cannot be written to, such as `EACCES at /place`; null if it can. */
 export async function tryToWriteIn(dir: string): Promise<string | null> {
   let parent = dir
   while (!(await isThere(parent)) && parent !== dirname(parent)) parent = dirname(parent)

@@ -7,7 +7,7 @@ import type { Sums } from '../../store/ledger.ts'
 /** Where a command line names the judge of its tasks. */
 const flagHint = 'pass --judge-model, and --judge-api-base for your own server'
 
-/** What is said when no judge is named. */
+/** The error for a missing judge. */
 export function unjudged(what: string, hint = flagHint): UserError {
   return new UserError(`${what} judged by a model, but no model was set`, hint)
 }
@@ -15,7 +15,7 @@ export function unjudged(what: string, hint = flagHint): UserError {
 /** Where a recipe names the judge of its tasks. */
 export const judgeHint = 'set the option `judge` of the stage, for example { model: "openai/gpt-x" }'
 
-/** Refuses tasks that only a judge can score when there is none, before anything is run or paid for. */
+/** Refuses judge-scored tasks without a judge, before anything is run or paid for. */
 export async function refuseUnjudged(tasks: readonly Task[], judge: unknown, hint = flagHint): Promise<void> {
   if (judge !== undefined) return
   const asked = await Promise.all(tasks.map(isJudged))
@@ -25,7 +25,7 @@ export async function refuseUnjudged(tasks: readonly Task[], judge: unknown, hin
   throw unjudged(`task ${first.name}${more} ${more === '' ? 'is' : 'are'}`, hint)
 }
 
-/** What judging came to, in words. */
+/** Describes what judging took. */
 export function renderJudge({ requests, inputTokens, outputTokens, costUsd, unpricedCalls }: Sums): string {
   const cost = unpricedCalls > 0 ? 'cost unknown' : `$${costUsd.toFixed(2)}`
   return `judge: ${requests} requests, ${renderCount(inputTokens)} in, ${renderCount(outputTokens)} out, ${cost}`

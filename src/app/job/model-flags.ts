@@ -31,7 +31,7 @@ export interface OpinionOptions {
   readonly opinionEngineKwarg?: readonly string[] | undefined
 }
 
-/** The second opinion that the options ask for, if any. */
+/** The second opinion requested by the options, if any. */
 export function opinionSettingsOf(options: OpinionOptions): OpinionSettings | undefined {
   const { secondOpinion, opinionTries: tries, opinionAgent: agent, opinionReviewer: reviewer } = options
   const { opinionApiBase: apiBase, opinionApiKeyEnv: apiKeyEnv, opinionEngineKwarg: kwargs } = options
@@ -71,7 +71,7 @@ export interface ModelOptions extends JudgeOptions {
   readonly adaptiveInterval?: number | undefined
 }
 
-/** What the options say about models, as parts of a request. */
+/** The parts of a request that describe models, from the options. */
 export function modelRequestOf(
   options: ModelOptions & { readonly model?: readonly string[] | undefined },
 ): TasksRequest {

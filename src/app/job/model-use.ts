@@ -5,26 +5,26 @@ import type { ModelSettings } from '../../core/stage.ts'
 import { parseAdaptiveConcurrency } from '../../formats/adaptive-concurrency.ts'
 import type { TasksRequest } from './tasks-request.ts'
 
-/** How a job may use its models: for this run only, and no part of what the job is. */
+/** How a job may use its models in this run; not part of the job itself. */
 export interface ModelUse {
   readonly budget: BudgetLimits
   /** Options that every engine understands. */
   readonly pace: { readonly rpm?: number; readonly tpm?: number }
   readonly adaptive: AdaptiveConcurrency | null
-  /** Where its models are, over what the job says. */
+  /** Overrides the address of its models. */
   readonly address?: { readonly api_base?: string; readonly api_key_env?: string } | undefined
-  /** Who judges results of tasks that ask for it: a model, or a function in its place. */
+  /** The judge for tasks that need one: a model, or a function in its place. */
   readonly judge?: ModelSettings | Judge | undefined
 }
 
-/** Nothing is limited. */
+/** No limits. */
 export const unlimitedUse: ModelUse = {
   budget: { costUsd: null, tokens: null, requests: null, wallSec: null },
   pace: {},
   adaptive: null,
 }
 
-/** How a request says that models may be used; `fromFile` is a job file's `adaptive_concurrency`. */
+/** How a request allows models to be used; `fromFile` is a job file's `adaptive_concurrency`. */
 export function modelUseOf(request: TasksRequest, fromFile?: unknown): ModelUse {
   const { rpm, tpm, budget, judge } = request
   return {

@@ -14,20 +14,20 @@ import type { JobModels, ReachedModel } from './open-models.ts'
 import type { Notify } from './tasks-request.ts'
 
 export interface ServedModels {
-  /** Opens the ledger of a job, so that what earlier runs spent counts. */
+  /** Opens a job's ledger, so that the spending of earlier runs counts. */
   open(jobDir: string, nConcurrent: number): Promise<JobModels>
 }
 
 export interface ModelsToFind {
   /** How models may be used in this run. */
   readonly use: ModelUse
-  /** Tasks whose needs a model has to meet (default: none are looked at). */
+  /** Tasks whose requirements a model must meet (default: not checked). */
   readonly tasks?: readonly Task[]
   readonly notify: Notify
   readonly signal: AbortSignal
 }
 
-/** Makes the engines of a job's models and asks each whether it is up and has the model; what is wrong is a UserError. */
+/** Makes the engines of a job's models and checks that each is up and has the model; any problem is a UserError. */
 export async function findModels(config: JobConfig, asked: ModelsToFind): Promise<ServedModels> {
   const { use, tasks = [], notify, signal } = asked
   const reached = new Map<string, ReachedModel>()
@@ -40,7 +40,7 @@ export async function findModels(config: JobConfig, asked: ModelsToFind): Promis
     const engine = await makeEngine(found.name, { ...use.pace, ...found.options, ...use.address })
     const { model } = found
     if (model === null) throw withoutModel(agent)
-    // Refuses a model whose price must be known and is not, before the first trial asks for it.
+    // Refuses a model with an unknown price that must be known, before the first trial calls it.
     engine.client(model, unasked(use))
     await checkHealth(engine, model, signal)
     await refuseIgnorant(engine, model, tasks, notify)
@@ -57,12 +57,12 @@ export async function findModels(config: JobConfig, asked: ModelsToFind): Promis
   return { open: (jobDir, nConcurrent) => openModels({ ...served, jobDir, nConcurrent, use, notify }) }
 }
 
-/** The account of a client that is made only to see whether it can be. */
+/** An account for a client that is only made to see whether it can be. */
 function unasked({ budget }: ModelUse): Account {
   return { needsPrices: budget.costUsd !== null, admit: () => null, charge: () => {} }
 }
 
-/** Agents with the same words about their model share its server, its connections and its limits. */
+/** Agents with the same model settings share the server, its connections and its limits. */
 function keyOf({ modelName, kwargs: { api_base, engine, model_info } }: AgentConfig): string {
   return JSON.stringify([modelName, api_base, engine, model_info])
 }
@@ -76,7 +76,10 @@ async function checkHealth(engine: Engine, model: string, signal: AbortSignal): 
   )
 }
 
-/** A stand-in that has turns for none of the tasks would give up on each, and every reward would be a 0 that means nothing. */
+/**
+ * Refuses a stand-in without turns for any of the tasks: it would give up on each, and every reward would be a
+ * meaningless 0.
+ */
 async function refuseIgnorant(engine: Engine, model: string, tasks: readonly Task[], notify: Notify): Promise<void> {
   if (!engine.knows || tasks.length === 0) return
   const unknown: string[] = []
@@ -94,7 +97,7 @@ async function refuseIgnorant(engine: Engine, model: string, tasks: readonly Tas
     notify(`the stand-in ${model} has no turns for ${unknown.length} of ${tasks.length} tasks and gives up on them`)
 }
 
-/** A model that can work on none of the tasks is refused; trials of the tasks that are too much for it fail one by one. */
+/** Refuses a model that fits none of the tasks; trials of tasks that are too much for it fail individually. */
 function refuseUnfit(agent: Agent, client: ModelClient, tasks: readonly Task[], notify: Notify): void {
   const reasons = tasks.flatMap((task) => {
     try {
@@ -110,7 +113,7 @@ function refuseUnfit(agent: Agent, client: ModelClient, tasks: readonly Task[], 
   if (first) notify(`${reasons.length} of ${tasks.length} tasks cannot run: ${first.message}`)
 }
 
-/** A job without models and without a time budget keeps no ledger; an earlier run of it may have kept one. */
+/** A job without models and without a time budget keeps no ledger, though an earlier run of it may have. */
 async function withoutModels(jobDir: string): Promise<JobModels> {
   const judged = await judgedIn(jobDir)
   return { clientFor: () => null, mayStart: () => true, judgeSums: async () => judged, close: async () => {} }
@@ -124,7 +127,7 @@ function withoutModel({ name, importPath, modelName }: AgentConfig): UserError {
   )
 }
 
-/** What judges asked for in a job that is not running; null when none was asked. */
+/** The judge's usage in a job that is not running; null if no judge was asked. */
 export async function judgedIn(jobDir: string): Promise<Sums | null> {
   const hasLedger = await exists(ledgerFile(jobDir))
   return hasLedger ? (await import('../../store/ledger.ts')).judgeSums(jobDir) : null

@@ -9,10 +9,10 @@ import { isModulePath } from '../../plugins/user-modules/import-path.ts'
 import { makeModelJudge } from '../../stages/shared/judging/model-judge.ts'
 import { engineRequestFor, requestedEngine } from '../engine/engine-request.ts'
 
-/** Makes a judge whose calls an account pays for; without one they are not counted. */
+/** Makes a judge whose calls are charged to an account; without one they are not tracked. */
 export type OpenedJudge = (account?: Account) => Judge
 
-/** Reaches the model that judges results, and asks whether it is up; a function or a user's module may take its place. */
+/** Connects to the judge model and checks that it is up; a function or a user's module may take its place. */
 export async function openJudge(
   settings: ModelSettings | Judge,
   pace: Readonly<Record<string, unknown>>,
@@ -27,7 +27,7 @@ export async function openJudge(
   return (account) => judgeBy(open(account))
 }
 
-/** Reaches a model that flags name, and asks whether it is up. */
+/** Connects to a model named by flags and checks that it is up. */
 export async function openModel(
   settings: ModelSettings,
   flags: { readonly model: string; readonly apiBase: string },
@@ -47,7 +47,7 @@ export async function openModel(
   return (account) => engine.client(model, account)
 }
 
-/** A judge that says the same of the same work, whichever command asks. */
+/** Makes a judge with a shared cache, so that the same work gets the same verdict in every command. */
 export function judgeBy(client: ModelClient, cacheDir = join(pluginContext().stateDir, 'judge')): Judge {
   return makeModelJudge(client, cacheDir)
 }

@@ -6,7 +6,7 @@ import { observed } from '../../core/model-replies.ts'
 import { makeHttpClient } from '../../lib/http-client.ts'
 import { makeBudget } from '../../run/budget.ts'
 import { type AdaptiveLimit, makeAdaptiveLimit } from '../../run/concurrency/adaptive-limit.ts'
-// Trials load what records their calls; this way it is there before the first one starts.
+// Trials load the code that records their calls; importing it here loads it before the first trial starts.
 import '../../store/exchange-files.ts'
 import { ledgerFile } from '../../store/job-dir.ts'
 import { judgeSums, openLedger, type Sums } from '../../store/ledger.ts'
@@ -14,17 +14,17 @@ import type { ModelUse } from './model-use.ts'
 import type { OpenedJudge } from './open-judge.ts'
 import type { Notify } from './tasks-request.ts'
 
-/** The models of a job's agents, reached and paid for. */
+/** The models of a job's agents, connected and with an account. */
 export interface JobModels {
-  /** A client for one trial of an agent; null for an agent without a model that is served anywhere. */
+  /** A client for one trial of an agent; null if its model is not served, or it has none. */
   clientFor(agent: AgentConfig, trial: string): ModelClient | null
-  /** A judge for one trial; present only where one was named. */
+  /** A judge for one trial; present only if one was named. */
   readonly judgeFor?: ((trial: string) => Judge) | undefined
-  /** False once a budget is spent: what runs may end, nothing new starts. */
+  /** False once a budget is spent: running trials may finish, new ones do not start. */
   mayStart(): boolean
-  /** Changes how many trials run at once while they do; there only where that was asked for. */
+  /** Adjusts the number of concurrent trials while they run; present only if requested. */
   readonly pace?: (resize: (count: number) => void, signal: AbortSignal) => Promise<void>
-  /** What judges asked for in this job, once it is closed; null when none was asked. */
+  /** The judge's usage in this job, known once it is closed; null if no judge was asked. */
   judgeSums(): Promise<Sums | null>
   close(): Promise<void>
 }
@@ -40,14 +40,14 @@ export interface ModelsToOpen {
   /** The model of an agent; null when it has none. */
   modelOf(agent: AgentConfig): ReachedModel | null
   readonly judge: OpenedJudge | undefined
-  /** Its ledger says what earlier runs spent. */
+  /** Its ledger holds what earlier runs spent. */
   readonly jobDir: string
   readonly nConcurrent: number
   readonly use: ModelUse
   readonly notify: Notify
 }
 
-/** Opens the ledger of a job and gives clients whose calls are paid for from its budget. */
+/** Opens a job's ledger and makes clients whose calls are charged to its budget. */
 export async function openModels(asked: ModelsToOpen): Promise<JobModels> {
   const { models, modelOf, judge, jobDir, nConcurrent, use, notify } = asked
   const ledger = await openLedger(ledgerFile(jobDir))
@@ -79,7 +79,7 @@ export async function openModels(asked: ModelsToOpen): Promise<JobModels> {
   }
 }
 
-/** Follows the first engine whose servers show their load, and how long replies take where none does. */
+/** Follows the load of the first engine whose servers report it, or reply times if none does. */
 function makePacing(
   settings: AdaptiveConcurrency,
   engines: readonly Engine[],

@@ -27,16 +27,16 @@ export interface JobToRun {
   readonly config: JobConfig
   /** Reads its tasks. */
   readonly loadTasks: () => Promise<readonly JobTask[]>
-  /** Which variables of this machine its tasks may have. */
+  /** Which variables of this machine its tasks may use. */
   readonly consent: Omit<Consent, 'verifies'>
-  /** How its models may be used (default: without limits). */
+  /** How its models may be used (default: no limits). */
   readonly use?: ModelUse
-  /** What may be done for trials before they run (default: what this machine can take). */
+  /** What may be prefetched for trials (default: what this machine can handle). */
   readonly prefetch?: PrefetchOptions | undefined
-  /** Finds the directory of the job, or makes it once `check` has found nothing wrong. */
+  /** Finds the job's directory, or creates it once `check` has passed. */
   readonly open: (check: () => Promise<unknown>) => Promise<OpenedJob>
   readonly again?: (record: TrialRecord) => boolean
-  /** Discards what interrupted attempts recorded (default: it is replayed). */
+  /** Discards what interrupted attempts recorded (default: replays it). */
   readonly restartInterrupted?: boolean | undefined
 }
 
@@ -44,24 +44,24 @@ export interface JobToRun {
 export interface JobFollower {
   readonly notify: Notify
   readonly signal: AbortSignal
-  /** Follows the trials (default: not at all). */
+  /** Follows the trials (default: none). */
   readonly watch?: ((start: JobStart) => JobWatch & { stop?(): void }) | undefined
   readonly confirm?: Confirm | undefined
 }
 
-/** What became of a job. */
+/** The outcome of a job. */
 export interface PerformedJob extends JobOutcome {
-  /** Trials were cut short or not started because a budget was spent. */
+  /** True if trials were cut short or not started because a budget was spent. */
   readonly stoppedByBudget: boolean
-  /** Null when no trial had been interrupted before. */
+  /** Null if no trial had been interrupted. */
   readonly resumed: ResumedSums | null
-  /** What judges asked for; null when none was asked. */
+  /** The judge's usage; null if no judge was asked. */
   readonly judge: Sums | null
 }
 
 /**
- * Checks and runs a job. What is wrong with it is thrown before its directory is made, or before anything in it is changed. A job whose
- * trials have all ended is not checked: it needs no sandbox, agent or model any more.
+ * Checks and runs a job. Problems are thrown before its directory is created or anything in it is changed. A job whose
+ * trials have all ended is not checked, because it needs no sandbox, agent or model any more.
  */
 export async function performJob(asked: JobToRun, follower: JobFollower): Promise<PerformedJob> {
   let checked: Promise<Checked> | undefined
@@ -85,7 +85,7 @@ export async function performJob(asked: JobToRun, follower: JobFollower): Promis
 
 type Checked = Pick<Parts, 'provider' | 'makeAgent' | 'hostEnv' | 'tasks'> & { readonly served: ServedModels }
 
-/** Finds whatever would keep trials from running. */
+/** Checks everything that could keep trials from running. */
 async function checkAsked(asked: JobToRun, { notify, signal, confirm }: JobFollower): Promise<Checked> {
   const { config, use = unlimitedUse } = asked
   const jobTasks = await asked.loadTasks()
@@ -99,12 +99,12 @@ async function checkAsked(asked: JobToRun, { notify, signal, confirm }: JobFollo
   return { ...parts, served: await findModels(config, { use, tasks, notify, signal }) }
 }
 
-/** Notified of stray errors: the follower of the latest job. */
+/** Where stray errors are reported: the follower of the latest job. */
 let latestNotify: Notify | null = null
 
 /**
- * An error that an agent throws from a timer it left behind is told, and ends no job; nor does a machine that ran out of something.
- * Any other error ends the process, as it would without us.
+ * Keeps a job alive through errors that an agent throws from a leftover timer, and through exhausted system resources,
+ * and reports them. Any other error ends the process, as usual.
  */
 function surviveStrayErrors(notify: Notify): void {
   const isListening = latestNotify !== null
@@ -168,7 +168,7 @@ async function runFollowed(
     return { ...outcome, stoppedByBudget, resumed: resumed.sums() }
   } finally {
     stop()
-    // Said once, however many trials it is true of.
+    // Each note is printed once, however many trials it applies to.
     for (const text of [...notes].slice(0, 20)) notify(`note: ${text}`)
     const sums = resumed.sums()
     if (sums) notify(renderResumed(sums))
@@ -179,22 +179,22 @@ function isOutOfBudget(exit: AgentExit): boolean {
   return exit.kind === 'limit' && exit.limit === 'cost'
 }
 
-/** What became of the trials of a run that had been interrupted before. */
+/** How the interrupted trials of an earlier run ended. */
 interface ResumedSums {
   /** Trials whose recorded replies were replayed. */
   readonly replayed: number
-  /** Trials that started over because a request was not the recorded one. */
+  /** Trials that started over because a request differed from the recorded one. */
   readonly diverged: number
   /** Trials that started over because their replies could not be used. */
   readonly notReplayed: number
-  /** Replies that were not asked for again, and what they had cost. */
+  /** Replies that did not have to be requested again, and what they had cost. */
   readonly turns: number
   readonly inputTokens: number
   readonly outputTokens: number
   readonly costUsd: number
 }
 
-/** Counts trials that were interrupted before, as they end. */
+/** Counts previously interrupted trials as they end. */
 function makeResumedTally(): { add(record: TrialRecord): void; sums(): ResumedSums | null } {
   const sums = { replayed: 0, diverged: 0, notReplayed: 0, turns: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 }
   return {
@@ -212,7 +212,7 @@ function makeResumedTally(): { add(record: TrialRecord): void; sums(): ResumedSu
   }
 }
 
-/** The same in words, for people. */
+/** The same as text, for people. */
 function renderResumed({ replayed, diverged, notReplayed, ...saved }: ResumedSums): string {
   const cost = saved.costUsd > 0 ? `, $${saved.costUsd.toFixed(2)}` : ''
   const tokens = `${renderCount(saved.inputTokens)} in, ${renderCount(saved.outputTokens)} out${cost}`

@@ -14,19 +14,19 @@ import {
 } from '../../run/trial/environment.ts'
 import { providerOf } from './configured.ts'
 
-/** An image that tasks need, and which ones share it. */
+/** An image, and the tasks that share it. */
 export interface PlannedImage {
   readonly kind: NeededImage['kind']
-  /** The name of a prebuilt image, the digest of one to build; null for the sandbox's own base. */
+  /** The name of a prebuilt image or the digest of one to build; null for the sandbox's own base. */
   readonly image: string | null
-  /** Null where the provider cannot tell. */
+  /** Null if the provider cannot tell. */
   readonly exists: boolean | null
   readonly tasks: readonly string[]
 }
 
 export interface RunPlan {
   readonly sandbox: string
-  /** Why this machine or account cannot run such sandboxes; null when it can. */
+  /** Why this machine or account cannot run such sandboxes; null if it can. */
   readonly unavailable: string | null
   readonly tasks: number
   readonly agents: number
@@ -34,16 +34,16 @@ export interface RunPlan {
   readonly trials: number
   readonly nConcurrent: number
   readonly images: readonly PlannedImage[]
-  /** Tasks whose needs this kind of sandbox cannot meet. */
+  /** Tasks whose requirements this kind of sandbox cannot meet. */
   readonly unmet: readonly { readonly task: string; readonly reason: string }[]
 }
 
-/** What a job would start from, before anything is built; touches nothing. */
+/** The images a job would start from, determined without building or changing anything. */
 export async function planImagesOf(config: JobConfig, tasks: readonly JobTask[]): Promise<RunPlan> {
   return planRun(config, tasks, await providerOf(config.environment), sandboxAlternatives)
 }
 
-/** What a job needs, image by image, those that most tasks share first. */
+/** What a job needs, image by image, those shared by the most tasks first. */
 export async function planRun(
   config: JobConfig,
   tasks: readonly JobTask[],
@@ -105,7 +105,7 @@ async function describe(
   return { kind: image.kind, image: name, exists: exists ?? null, tasks: [...tasks] }
 }
 
-/** The environments a task's trials start: its own, and those of verifiers with a machine of their own. */
+/** The environments that a task's trials start: its own, and those of verifiers with a separate sandbox. */
 function environmentsOf(task: Task, withoutVerifiers: boolean): Environment[] {
   const verifiers = withoutVerifiers ? [] : [task, ...task.steps].map(({ verifier }) => verifier)
   return [task.environment, ...verifiers.flatMap(({ environment }) => environment ?? [])]
@@ -121,7 +121,7 @@ async function unmetNeed({ task, config }: PlannedTrial, provider: SandboxProvid
   }
 }
 
-/** Files are read, several tasks at once. */
+/** Maps over items in parallel, because the work reads files. */
 async function mapAll<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   for await (const result of mapInOrder(items, 8, work)) results.push(result)

@@ -15,7 +15,7 @@ test('reads the files of an environment once for all trials of a task', async ()
   expect(key).toMatch(/^dockerfile:/)
   rmSync(join(dir, 'Dockerfile'))
   expect(await settings.imageKey?.(environment)).toBe(key)
-  // Another job looks again, and another image is another key.
+  // Another job reads the files again, and another image has another key.
   expect(await keys().imageKey?.(environment)).toBe(null)
   expect(await settings.imageKey?.({ ...environment, dockerImage: 'debian:12' })).toBe('image:linux:debian:12')
 })

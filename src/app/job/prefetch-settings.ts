@@ -11,10 +11,12 @@ export interface PrefetchOptions {
   readonly maxBuilds?: number | undefined
 }
 
-/** Kept free for the system and for ourselves. */
+/** The share of memory kept free for the system and this process. */
 const ownShareOfMemory = 0.1
 
-/** What may be done for trials before they run: by default what this machine can take, or anything where others do the work. */
+/**
+ * What may be prefetched for trials: by default what this machine can handle, or no limit if sandboxes run elsewhere.
+ */
 export function prefetchSettings(
   options: PrefetchOptions,
   nConcurrent: number,
@@ -32,10 +34,10 @@ export function prefetchSettings(
   }
 }
 
-/** Environments whose keys are remembered: trials of one task come close together. */
+/** How many environments' keys are remembered; trials of one task run close together. */
 const rememberedKeys = 1000
 
-/** Reads the files of an environment once for all trials of its task: they do not change while a job uses them. */
+/** Reads an environment's files once for all trials of its task, because they do not change while a job uses them. */
 function rememberImageKeys(): (environment: Environment) => Promise<string | null> {
   const known = new Map<string, string | null>()
   return async (environment) => {

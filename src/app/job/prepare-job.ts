@@ -19,7 +19,7 @@ import type { Notify, TasksRequest } from './tasks-request.ts'
 /** A job whose settings are known and whose tasks are found. */
 export interface PlannedJob extends RequestedJob, ResolvedTasks {}
 
-/** Reads the settings and the tasks of a request. Writes nothing, except tasks that it may fetch. */
+/** Reads the settings and tasks of a request. Writes nothing, except tasks that it is allowed to fetch. */
 export async function planJob(
   request: TasksRequest,
   notify: Notify,
@@ -32,12 +32,12 @@ export async function planJob(
   return { ...requested, config, ...(await resolveTasks(config, at, { share: request.share, jobDir })) }
 }
 
-/** The job file that a planned job amounts to, without secrets. */
+/** The job file equivalent to a planned job, without secrets. */
 export function configTextOf({ config }: PlannedJob): string {
   return renderJobConfig(config)
 }
 
-/** Makes a planned job ready to run. `invocation` is the command line for its lock. */
+/** Makes a planned job ready to run. `invocation` is the command line recorded in its lock. */
 export async function prepareJob(
   { config, named, adaptive, tasks, loadTasks }: PlannedJob,
   request: TasksRequest,
@@ -61,7 +61,7 @@ export async function prepareJob(
   return { config, loadTasks, consent, use, prefetch, open, restartInterrupted, ...(again && { again }) }
 }
 
-/** What another try may score. */
+/** True for a trial that another try may score. */
 function isUnscored({ end }: TrialRecord): boolean {
   return end.kind === 'cancelled' || (end.kind === 'failed' && end.failure.retryable)
 }
@@ -83,7 +83,7 @@ async function located(config: JobConfig, at: FetchAt): Promise<JobConfig> {
   return { ...config, datasets }
 }
 
-/** A job must be found and resumed from any directory. */
+/** Makes paths absolute: a job must be found and resumed from any directory. */
 function absolute(config: JobConfig): JobConfig {
   const whole = <T extends { readonly path: string | null }>(part: T): T =>
     part.path === null ? part : { ...part, path: resolve(part.path) }

@@ -40,7 +40,7 @@ test('a task that is broken stops the process whose share it is in, and no other
   await expect(shareOf(0, 1, { exclude: ['task-1'] })).rejects.toThrow('task-3/task.toml')
 })
 
-/** A folder of enough tasks for an index, and a job over them. */
+/** A folder with enough tasks for an index, and a job over them. */
 async function manyTasks() {
   const tasks = join(dir, 'tasks')
   for (let i = 0; i < 100; i++) await writeTask(tasks, `task-${String(i).padStart(3, '0')}`)
@@ -48,7 +48,7 @@ async function manyTasks() {
   const all = { ...config, datasets: config.datasets.map((dataset) => ({ ...dataset, nTasks: null })) }
   const jobDir = join(dir, 'job')
   mkdirSync(jobDir)
-  // What has just changed is not taken in.
+  // Very recent changes are not indexed.
   await sleep(40)
   const resolve = () => resolveTasks(all, undefined, { jobDir, settleMs: 20 })
   return { tasks, jobDir, resolve }

@@ -12,32 +12,33 @@ import type { TaskIndex } from '../../store/task-index.ts'
 import type { FetchAt } from '../datasets/benchmark-tasks.ts'
 import type { TasksRequest } from './tasks-request.ts'
 
-/** Tasks read at once: enough to keep a disk busy, few enough for its file handles. */
+/** How many tasks are read at once: enough to keep a disk busy, few enough for file descriptors. */
 const loadsAtOnce = 16
 
-/** Fewer tasks, or many more, are read whole each time. */
+/** Outside this range, all tasks are read every time. */
 const indexed = { from: 100, to: 20_000 }
 const taskIndexOf = async (jobDir: string, settleMs?: number) =>
   (await import('../../store/task-index.ts')).TaskIndex.of(jobDir, settleMs)
 
 interface Reading extends Pick<TasksRequest, 'share'> {
-  /** The directory of the job, where it has one already: it may know the digests of many tasks. */
+  /** The job's directory, if it exists: it may know the digests of many tasks. */
   readonly jobDir?: string | null
-  /** Tests choose a shorter time. */
+  /** Shortened by tests. */
   readonly settleMs?: number
 }
 
 /** The tasks of a job, in the job's order. */
 export interface ResolvedTasks {
-  /** Read already, except for jobs of many tasks of which none has changed since an earlier run. */
+  /** Already read, unless there are many and none has changed since an earlier run. */
   readonly tasks: readonly JobTask<NamedTask>[]
-  /** Reads those that are not read yet; the first thing wrong with one of them is thrown. */
+  /** Reads the remaining tasks; throws the first error in one of them. */
   readonly loadTasks: () => Promise<readonly JobTask[]>
 }
 
 /**
- * Finds every task of a job. Tasks that an earlier run of the job read and that have not changed are read when they are needed; if there are others, all
- * are read now, and the first thing wrong with one of them is thrown. Of several processes that share a job each reads its own tasks, and of the others only that they are there.
+ * Finds every task of a job. If an earlier run read the tasks and none has changed, they are read when needed;
+ * otherwise all are read now, and the first error in one of them is thrown. When several processes share a job, each
+ * reads its own tasks and only checks that the others exist.
  */
 export async function resolveTasks(
   config: JobConfig,
@@ -58,11 +59,11 @@ export async function resolveTasks(
   return { tasks: known ? inOrder(own, known) : await loadTasks(), loadTasks }
 }
 
-/** What asks for a task. */
+/** A task as a job requests it. */
 interface Wanted {
   readonly dir: string
   readonly config: TaskConfig
-  /** True for one that was found in a folder and has not been looked at yet. */
+  /** True for a task found in a folder and not yet inspected. */
   readonly found?: boolean
 }
 
@@ -78,14 +79,14 @@ async function findWanted(config: JobConfig, at: FetchAt): Promise<readonly Want
   )
 }
 
-/** Null when one of them has to be read. */
+/** Null if any of them must be read. */
 async function knownTasks(dirs: readonly string[], index: TaskIndex): Promise<ReadonlyMap<string, NamedTask> | null> {
   const known = new Map<string, NamedTask>()
   for (const dir of dirs) {
     const task = index.known(dir)
     if (task === null) return null
     known.set(dir, task)
-    // There may be twenty thousand, and each costs a call of the system for every file.
+    // Yields now and then: there may be twenty thousand tasks, and each costs a system call per file.
     if (known.size % knownAtOnce === 0) await setImmediate()
   }
   return known
@@ -98,7 +99,7 @@ async function loadAll(
   index: TaskIndex | null,
   allowNoTests: boolean,
 ): Promise<readonly JobTask[]> {
-  // A job whose tasks are known and whose trials have ended needs neither this nor what reads task.toml.
+  // A finished job with known tasks needs neither this nor the reader of task.toml.
   const { loadTask } = await import('../../formats/harbor-task/load.ts')
   const load = (dir: string) =>
     index
@@ -123,10 +124,10 @@ function inOrder<T extends NamedTask>(own: readonly Wanted[], tasks: ReadonlyMap
   })
 }
 
-/** Nothing is fetched. */
+/** Fetches nothing. */
 const here: FetchAt = { fetch: false, notify: () => {}, signal: new AbortController().signal }
 
-/** What finds and fetches tasks by name loads when a job names some. */
+/** The code that finds and fetches tasks by name loads only if a job names some. */
 const fetching = () => import('../datasets/dataset-folder.ts')
 
 async function folderOfTask(task: TaskConfig, at: FetchAt): Promise<string> {
@@ -141,7 +142,7 @@ async function folderOfDataset(dataset: DatasetConfig, at: FetchAt) {
   return (await fetching()).datasetFolder(dataset, at)
 }
 
-/** Only what the filters of a dataset leave has to be sound. */
+/** Only the tasks left by the dataset's filters must be valid. */
 async function tasksOfDataset(dataset: DatasetConfig, at: FetchAt) {
   const { dir: folder, source, names } = await folderOfDataset(dataset, at)
   const all = [...(await listTaskDirs(folder))].sort()
@@ -253,12 +254,12 @@ async function askedOf(
   return { ...config, tasks: [], datasets: [{ ...noDataset, name, version, registryPath, registryUrl }] }
 }
 
-/** What ends as packed tasks do is a path, or a pattern of paths. */
+/** A name with the file extension of packed tasks is a path, or a glob. */
 async function isHere(dataset: string): Promise<boolean> {
   return dataset.endsWith('.parquet') ? !/^(hf|harbor|git):/.test(dataset) : (await kindAt(dataset)) !== 'none'
 }
 
-/** The name of a benchmark wins over a folder that happens to have the same; an alias does not. */
+/** A benchmark's name takes precedence over a folder of that name; an alias does not. */
 async function isBenchmark(name: string): Promise<boolean> {
   if (!/^[\w.-]+$/.test(name)) return false
   const { loadBenchmarks } = await import('../../formats/known-benchmarks.ts')

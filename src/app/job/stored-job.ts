@@ -14,15 +14,15 @@ import { requestedPlugin } from './tasks-request.ts'
 export interface StoredJob extends ResolvedTasks {
   readonly there: JobDir
   readonly config: JobConfig
-  /** Which variables of this machine they may have. */
+  /** Which variables of this machine they may use. */
   readonly consent: Consent
-  /** How the tasks differ from those the job was started with. */
+  /** How the tasks differ from those the job started with. */
   readonly changes: readonly string[]
-  /** Whether another kind of sandbox was asked for. */
+  /** Whether a different kind of sandbox was requested. */
   readonly isMoved: boolean
 }
 
-/** A job as its own directory describes it, with its tasks found again. */
+/** Loads a job from its own directory, and finds its tasks again. */
 export async function loadStoredJob(
   path: string,
   settings: Partial<JobConfig> = {},
@@ -54,7 +54,7 @@ function inSandbox(environment: EnvironmentConfig, { sandbox, sandboxOptions = {
   return { ...environment, type, importPath, kwargs: sandboxOptions }
 }
 
-/** The stored job as something to run, under its own name; refused when its tasks or the code of its agents are no longer the same. */
+/** Makes a stored job runnable under its own name; refused if its tasks or its agents' code have changed. */
 export async function continuing({ there, changes: taskChanges, ...stored }: StoredJob): Promise<JobToRun> {
   const { config, tasks, loadTasks, consent } = stored
   if (stored.isMoved && there.own !== null)

@@ -9,29 +9,29 @@ import type { PrefetchOptions } from './prefetch-settings.ts'
 
 type Maybe<T> = { readonly [K in keyof T]?: T[K] | undefined }
 
-/** What to run: tasks times agents times attempts. Everything has a default. */
+/** What to run: tasks x agents x attempts. Everything has a default. */
 export type TasksRequest = Maybe<WhatToRun & HowToRun & ThisRun>
 
 interface WhatToRun {
-  /** A task, or a folder of tasks (default: those of the job file). */
+  /** A task, or a folder of tasks (default: those in the job file). */
   tasks: string
-  /** The same, or a dataset by name: that of a benchmark, or hf:org/name, harbor:name@version or git:URL#path. */
+  /** The same, or a named dataset: a benchmark, hf:org/name, harbor:name@version or git:URL#path. */
   dataset: string
-  /** A registry.json of Harbor's in which `dataset` is looked up: a file, or an address. */
+  /** A Harbor registry.json in which to look up `dataset`: a file or URL. */
   registryPath: string
   registryUrl: string
-  /** The git repository in which `tasks` is the path of a task. */
+  /** The git repository in which `tasks` is a task's path. */
   git: { readonly url: string; readonly commit?: string | undefined }
-  /** Globs of task names to keep, and to leave out. */
+  /** Globs of task names to include and exclude. */
   include: readonly string[]
   exclude: readonly string[]
   /** At most this many tasks, after the filters. */
   limit: number
-  /** Every n-th task, starting with `index`: for several processes that share the work. */
+  /** Every n-th task, starting with `index`, so that several processes can share the work. */
   share: { readonly index: number; readonly of: number }
-  /** An agent by its name, its file or its package (default: oracle; terminus-2 where a model server is named). */
+  /** An agent by name, file or package (default: oracle, or terminus-2 if a model server is named). */
   agent: string | PlugInChoice
-  /** Options and variables for every agent, also those of a job file. */
+  /** Options and variables for every agent, including those in a job file. */
   agentOptions: Readonly<Record<string, unknown>>
   agentEnv: Readonly<Record<string, string>>
   agentTimeoutSec: number
@@ -39,14 +39,14 @@ interface WhatToRun {
   model: string | ModelSettings | RequestedModel
   /** An engine file that says where the model is. */
   engineConfig: string
-  /** A Harbor job file; everything else in the request wins over it. */
+  /** A Harbor job file; everything else in the request overrides it. */
   jobFile: string
-  /** Keys of the job file and their values, for example `agents[0].kwargs.x`; they win over everything else. */
+  /** Job file keys and values, for example `agents[0].kwargs.x`; they override everything else. */
   set: readonly (readonly [path: string, value: unknown])[]
 }
 
 interface HowToRun {
-  /** A kind of sandbox by its name, its file or its package (default: local). */
+  /** A kind of sandbox by name, file or package (default: local). */
   sandbox: string | PlugInChoice
   sandboxOptions: Readonly<Record<string, unknown>>
   resources: Maybe<{ cpus: number; memoryMb: number; storageMb: number; gpus: number }>
@@ -61,51 +61,51 @@ interface HowToRun {
   /** Paths inside the sandbox to keep. */
   artifacts: readonly string[]
   timeoutMultipliers: Maybe<TimeoutMultipliers>
-  /** Attempts of each task (default: 1). */
+  /** Attempts per task (default: 1). */
   attempts: number
-  /** Trials at once (default: 4). */
+  /** Concurrent trials (default: 4). */
   concurrency: number
   retry: Maybe<{ max: number; include: readonly string[]; exclude: readonly string[] }>
-  /** Where jobs are kept (default: jobs), and the name of this one (default: the time). */
+  /** Where jobs are stored (default: jobs), and this job's name (default: the time). */
   jobsDir: string
   jobName: string
   quiet: boolean
   debug: boolean
 }
 
-/** Settings of this run that are no part of what the job is. */
+/** Settings of this run that are not part of the job. */
 interface ThisRun {
-  /** Fetches tasks that are not on this machine. */
+  /** Fetches tasks missing on this machine. */
   fetch: boolean
-  /** How trials are kept (default: as they are, and as trial directories in a new job). */
+  /** How trials are stored (default: unchanged, or trial directories in a new job). */
   layout: Layout
   budget: Maybe<BudgetLimits>
-  /** Requests and tokens per minute to each server. */
+  /** Requests and tokens per minute for each server. */
   rpm: number
   tpm: number
-  /** Lets the number of trials at once follow what the server can take. */
+  /** Adapts the number of concurrent trials to what the server can handle. */
   adaptive: boolean | Maybe<{ min: number; max: number; intervalSec: number }>
-  /** Where the model is in this run; a job may resume with a model that is served somewhere else. */
+  /** Where the model is in this run; a job may resume with a model served elsewhere. */
   address: Pick<ModelSettings, 'apiBase' | 'apiKeyEnv'>
-  /** The model that scores tasks which ask for a judge. */
+  /** The model that scores tasks that need a judge. */
   judge: ModelSettings | Judge
   prefetch: PrefetchOptions
-  /** Variables of this machine that tasks may have. */
+  /** Variables of this machine that tasks may use. */
   passEnv: readonly string[]
-  /** Tasks may have every variable they ask for. */
+  /** Tasks may use every variable they ask for. */
   passAllEnv: boolean
-  /** Runs interrupted trials from the start instead of replaying what they recorded. */
+  /** Runs interrupted trials from the start instead of replaying their recording. */
   restartInterrupted: boolean
-  /** Also resumes a job whose trials have all ended, instead of running them again. */
+  /** Also resumes a finished job instead of running it again. */
   resumeFinished: boolean
-  /** Runs trials of a resumed job again that have no score, because of an infrastructure failure or because they were cancelled. */
+  /** Reruns trials of a resumed job that have no score, because of an infrastructure failure or cancellation. */
   retryUnscored: boolean
 }
 
-/** News for a person while something runs. */
+/** Reports a notice to the user while something runs. */
 export type Notify = (line: string) => void
 
-/** Several models that are served in one place; an engine file may name the model when `names` is empty. */
+/** Several models served in one place; if `names` is empty, an engine file may name the model. */
 export interface RequestedModel extends Omit<ModelSettings, 'model'> {
   readonly names: readonly string[]
 }
@@ -118,7 +118,7 @@ export function requestedModel({ model }: TasksRequest): RequestedModel {
   return { names: [name], ...rest }
 }
 
-/** A plug-in that a request names: the name of one of ours, or where a user's module is. */
+/** Resolves a plug-in in a request: a built-in name, or the location of a user's module. */
 export function requestedPlugin(choice: string | PlugInChoice) {
   const { name, options = {} } = typeof choice === 'string' ? { name: choice } : choice
   const isPath = isModulePath(name)

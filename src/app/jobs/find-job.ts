@@ -5,7 +5,7 @@ import { nearest } from '../../lib/nearest.ts'
 import { type JobDir, loadJobDir } from '../../store/job-dir.ts'
 import { readOwner } from '../../store/job-owner.ts'
 
-/** A job named by its directory, or by its bare name among the jobs of `jobsDir`. */
+/** Finds a job by its directory, or by its bare name in `jobsDir`. */
 export async function findJob(given: string, jobsDir: string): Promise<JobDir> {
   if (await exists(given)) return loadJobDir(given)
   const inside = join(jobsDir, given)
@@ -17,18 +17,18 @@ export async function findJob(given: string, jobsDir: string): Promise<JobDir> {
   )
 }
 
-/** Paths as they were given, or the jobs of those bare names. */
+/** Leaves paths as given and resolves bare job names. */
 export function jobPaths(given: readonly string[], jobsDir: string): Promise<string[]> {
   return Promise.all(given.map((path) => jobPath(path, jobsDir)))
 }
 
-/** A path as it was given, or the job of that bare name among those of `jobsDir`. */
+/** Leaves a path as given, or resolves a bare job name in `jobsDir`. */
 export async function jobPath(given: string, jobsDir: string): Promise<string> {
   const inside = join(jobsDir, given)
   return !given.includes('/') && !(await exists(given)) && (await exists(inside)) ? inside : given
 }
 
-/** `unknown`: Harbor or another machine may be at work on it, which cannot be seen from here. */
+/** `unknown`: Harbor or another machine may be running it, which cannot be seen from here. */
 export type JobState = 'running' | 'finished' | 'interrupted' | 'unknown'
 
 export async function stateOf(job: JobDir): Promise<JobState> {

@@ -11,9 +11,9 @@ import { type TrialRow, trialRowOf } from './trial-row.ts'
 /** A group of trials with one agent, model and dataset. */
 export interface GroupReport extends Denominators {
   readonly key: string
-  /** As Harbor counts them: a trial without a reward, or without one of several, counts as 0. */
+  /** Computed as in Harbor: a trial without a reward, or without one of several, counts as 0. */
   readonly metrics: readonly Readonly<Record<string, number>>[]
-  /** Every number that verifiers gave, over the tasks that have it. */
+  /** The mean of every verifier metric, over the tasks that have it. */
   readonly rewardMeans: readonly Pick<MetricMean, 'name' | 'mean' | 'tasks' | 'ofTasks'>[]
   readonly passAtK: Readonly<Record<string, number>>
 }
@@ -27,21 +27,21 @@ export interface JobReport {
   readonly layout: JobDir['layout']
   readonly startedAt: string | null
   readonly finishedAt: string | null
-  /** Planned trials; null when the job never began. */
+  /** Planned trials; null if the job never started. */
   readonly planned: number | null
   readonly tokens: { readonly input: number | null; readonly cache: number | null; readonly output: number | null }
-  /** Of the agents. */
+  /** Cost of the agents' calls. */
   readonly costUsd: number | null
-  /** What judges asked for beside that; null when none was asked. */
+  /** The judge's usage in addition; null if no judge was asked. */
   readonly judge: Sums | null
   readonly all: Denominators
   readonly groups: readonly GroupReport[]
   readonly trials: readonly TrialRow[]
 }
 
-/** Reads every trial of a job and adds them up. */
+/** Reads every trial of a job and aggregates them. */
 export async function reportJob(job: JobDir): Promise<JobReport> {
-  // A metric that only Python can compute must not keep a Harbor job from being shown.
+  // A Harbor job with a metric that only Python can compute can still be shown.
   const liveStats = makeLiveStats(job.config.metrics.filter(({ type }) => type !== 'uv-script'))
   const trials: TrialRow[] = []
   const means = new Map<string, MetricTally>()

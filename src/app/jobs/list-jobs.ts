@@ -3,7 +3,7 @@ import { boundaryOfCode } from '../../formats/harbor-job/blame.ts'
 import { type JobDir, listJobs as listJobDirs } from '../../store/job-dir.ts'
 import { type JobState, stateOf } from './find-job.ts'
 
-/** What a list says about a job, taken from its result.json alone so that many large jobs list quickly. */
+/** A job in a list; taken from result.json alone, so that many large jobs list quickly. */
 export interface JobRow {
   readonly state: JobState
   readonly name: string
@@ -12,15 +12,15 @@ export interface JobRow {
   readonly total: number | null
   readonly scored: number
   readonly cancelled: number
-  /** Over the trials that have a reward. */
+  /** Over trials with a reward. */
   readonly meanReward: number | null
-  /** By boundary, or by the exception's name where that does not tell the boundary. */
+  /** By boundary, or by exception name if that does not determine the boundary. */
   readonly failures: Readonly<Record<string, number>>
   readonly startedAt: string | null
   readonly finishedAt: string | null
 }
 
-/** The jobs of a directory, ours and Harbor's, and why others could not be read. */
+/** Lists the jobs in a directory, ours and Harbor's, and why others could not be read. */
 export async function listJobs(jobsDir: string) {
   const { jobs, broken } = await listJobDirs(jobsDir)
   return { jobs: await Promise.all(jobs.map(jobRowOf)), broken }
@@ -51,14 +51,16 @@ function rowOf(job: JobDir): Omit<JobRow, 'state'> {
   }
 }
 
-/** The rewards called `reward`, or the first kind there is. */
+/** The rewards called `reward`, or else the first kind. */
 function mainRewards({ rewardStats }: EvalStats): { count: number; sum: number } {
   const values = [...(rewardStats.get('reward') ?? [...rewardStats.values()][0] ?? [])]
   const count = values.reduce((total, [, names]) => total + names.length, 0)
   return { count, sum: values.reduce((total, [value, names]) => total + value * names.length, 0) }
 }
 
-/** Exceptions that are failures: not of a trial with rewards, nor of one that was cancelled or merely stopped. */
+/**
+ * Exceptions that are failures: leaves out trials with rewards, cancelled trials and agents that merely hit a limit.
+ */
 function countFailures(evals: readonly EvalStats[], unverified: boolean): Record<string, number> {
   const failures = new Map<string, number>()
   for (const { rewardStats, exceptionStats } of evals) {

@@ -10,18 +10,18 @@ interface Follower {
   readonly onProgress: (done: number) => void
 }
 
-/** Turns the trial directories of a job into a few packed files. */
+/** Packs a job's trial directories into a few files. */
 export async function packTrials(given: string, jobsDir: string, follower: Follower) {
   const { dir } = await findJob(given, jobsDir)
   return { job: dir, ...(await explainDisk(dir, () => packJob(dir, follower))) }
 }
 
-/** Puts the jobs of a parquet file, as hub upload packs them, into a directory of jobs. */
+/** Unpacks the jobs of a parquet file made by hub upload into a jobs directory. */
 export async function unpackJobFile(file: string, jobsDir: string, follower: Follower) {
   return explainDisk(jobsDir, () => unpackLogs(file, jobsDir, follower))
 }
 
-/** Turns a packed job back into trial directories. `before` is how it was kept. */
+/** Unpacks a packed job into trial directories. `before` is its previous layout. */
 export async function unpackTrials(given: string, jobsDir: string, follower: Follower) {
   const { dir, layout: before } = await findJob(given, jobsDir)
   return { before, unpacked: { job: dir, ...(await explainDisk(dir, () => unpackJob(dir, follower))) } }

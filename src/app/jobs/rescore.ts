@@ -13,18 +13,18 @@ import type { Notify } from '../job/tasks-request.ts'
 
 export type { Rescored } from '../../run/rescore.ts'
 
-/** Which job is scored again, and how. */
+/** Which job to rescore, and how. */
 export interface RescoreRequest {
   readonly job: string
-  /** Also trials whose tests share the agent's sandbox. */
+  /** Includes trials whose tests share the agent's sandbox. */
   readonly artifactsSuffice: boolean
   readonly concurrency: number
   readonly judge?: ModelSettings | undefined
-  /** What the files of the job do not hold. */
+  /** Values that the job's files do not hold. */
   readonly hidden: GivenAgain
 }
 
-/** Runs the tests of finished trials again, on what they kept; says what became of each trial. */
+/** Reruns the tests of finished trials on what they kept, and reports each trial's outcome. */
 export async function rescore(
   { job, artifactsSuffice, concurrency: nConcurrent, judge, hidden }: RescoreRequest,
   { notify, signal, confirm }: { notify: Notify; signal: AbortSignal; confirm?: Confirm | undefined },
@@ -36,7 +36,7 @@ export async function rescore(
   await refuseUnjudged(tasks, judge)
   const provider = await providerOf(config.environment)
   await provider.preflight({ networks: networksOf(tasks) })
-  // Agents are not asked again: only the judge needs a model.
+  // Agents are not run again, so only the judge needs a model.
   const served = await findModels({ ...config, agents: [] }, { use: { ...unlimitedUse, judge }, notify, signal })
   const models = await served.open(there.dir, nConcurrent)
   return rescoreJob({

@@ -18,7 +18,7 @@ export interface TrialRow {
   readonly durationSec: number
   readonly retries: number
   readonly isolation: string | null
-  /** What the agent changed of the system under its tests, step by step; empty when nothing. */
+  /** What the agent changed in the system its tests run in, step by step; empty if nothing. */
   readonly system: readonly SystemReport[]
   readonly notes: readonly string[]
 }
@@ -46,7 +46,7 @@ export function trialRowOf(record: TrialRecord): TrialRow {
   }
 }
 
-/** Things a reader of the score must know. */
+/** What a reader of the score should know. */
 export function notesOf(record: TrialRecord): readonly string[] {
   const notes = systemsOf(record).map(describeSystem)
   if (record.bothRewardFiles) {
@@ -62,7 +62,7 @@ function systemsOf(record: TrialRecord): SystemReport[] {
   return [record, ...record.steps].flatMap(({ system }) => (system ? [system] : []))
 }
 
-/** An ending in a few words: `scored`, `scored (time limit)`, `failed`. */
+/** Describes an ending briefly: `scored`, `scored (time limit)`, `failed`. */
 export function describeEnd(row: TrialRow): string {
   if (row.end !== 'scored') return row.end
   const word = row.rewards === null ? 'not verified' : 'scored'
@@ -70,7 +70,7 @@ export function describeEnd(row: TrialRow): string {
   return row.exit?.kind === 'exited' ? `${word} (agent exit ${row.exit.exitCode})` : word
 }
 
-/** Rewards in one cell: the number alone when there is only one. */
+/** Formats rewards for one cell: just the number if there is only one. */
 export function describeRewards(rewards: TrialRow['rewards']): string {
   const entries = Object.entries(rewards ?? {})
   if (entries.length === 1) return String(entries[0]?.[1])

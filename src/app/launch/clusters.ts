@@ -10,18 +10,18 @@ import { nearest } from '../../lib/nearest.ts'
 import { packageRoot } from '../../lib/package-root.ts'
 import { absoluteImportPath, isModulePath } from '../../plugins/user-modules/import-path.ts'
 
-/** Where people keep files of their own clusters. */
+/** Where users keep their own cluster files. */
 export function ownClustersDir(): string {
   return join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'ot-agent', 'clusters')
 }
 
-/** A cluster and the file that says so. */
+/** A cluster and the file that describes it. */
 export interface FoundCluster {
   readonly cluster: Cluster
   readonly file: string
 }
 
-/** Every cluster there is a file for; one's own come first and hide those of the same name. */
+/** Every cluster with a file; the user's own come first and hide others of the same name. */
 export async function loadClusters(): Promise<readonly FoundCluster[]> {
   const found = new Map<string, FoundCluster>()
   for (const dir of [ownClustersDir(), join(packageRoot, 'clusters')]) {
@@ -41,7 +41,7 @@ export async function loadClusterFile(file: string): Promise<FoundCluster> {
   return { cluster: { ...cluster, scheduler: found }, file }
 }
 
-/** The cluster that is asked for by name or file, or the one whose login node this is; this machine alone where it is none. */
+/** The cluster given by name or file, else the one whose login node this is, else this machine alone. */
 export async function chooseCluster(asked: string | undefined): Promise<FoundCluster & { readonly how: string }> {
   if (asked !== undefined && /[/.]/.test(asked)) {
     if (!(await exists(asked)))

@@ -20,7 +20,7 @@ import { expectFolder, tasksPlace } from './local-paths.ts'
 export interface PlannedJobs {
   readonly jobs: readonly LaunchJob[]
   readonly files: Readonly<Record<string, string>>
-  /** For a person to know. */
+  /** Notes for the user. */
   readonly notes: readonly string[]
 }
 
@@ -47,7 +47,7 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const agentOptions = jsonOrText(settings.text('trace_agent_kwargs') ?? '')
   if (traces) refuseLongContext(isShared ? taskEngine : traceEngine, agentOptions, '--trace-agent-kwargs')
   const chunks = makesTraces ? await chunksOf(settings, extra, traceEngine) : null
-  // Parts are joined from all trials that are there: those of another launch must not be among them.
+  // Parts are joined from all trials in the directory, so it must not contain those of another launch.
   const traceJobs = join(at.experimentsDir, 'trace_jobs', chunks ? at.launchId : '')
   const request: DatagenRequest = {
     script,
@@ -82,7 +82,10 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   }
 }
 
-/** A launch has one server: agents would be run with the model that made the tasks, under the name of another. */
+/**
+ * Refuses two different engines: a launch has one server, and agents would silently run on the model that made the
+ * tasks.
+ */
 function shareServer(tasks: ChosenEngine | null, traces: ChosenEngine | null): readonly string[] {
   if (tasks?.text === traces?.text) return []
   if (tasks?.server?.model === traces?.server?.model && tasks?.weights === traces?.weights)
@@ -97,14 +100,14 @@ function shareServer(tasks: ChosenEngine | null, traces: ChosenEngine | null): r
   )
 }
 
-/** Files and directories of a trial, where each has a directory. */
+/** Files and directories per trial in the directory layout. */
 const inodesOfTrial = 11
-/** What many clusters let a user have. */
+/** A common inode quota on clusters. */
 const usualInodes = 1_000_000
 
-/** Says so when there will be more files than many clusters allow. */
+/** Warns if there will be more files than many clusters allow. */
 async function notesOfFiles(settings: Settings, extra: readonly string[]): Promise<readonly string[]> {
-  // A folder that is not there is a matter of those who read it.
+  // A missing folder is reported where it is read.
   const tasks = await countTasks(settings, extra).catch(() => 0)
   const trials = (tasks ?? 0) * (settings.number('trace_n_attempts') ?? 1)
   if (settings.text('trace_store') === 'packed' || !(trials * inodesOfTrial >= usualInodes)) return []
@@ -114,7 +117,7 @@ async function notesOfFiles(settings: Settings, extra: readonly string[]): Promi
   ]
 }
 
-/** Whether no judge is named for traces where `generate` gets these arguments. */
+/** Whether traces generated with these arguments lack a judge. */
 async function lacksJudge(given: readonly string[]): Promise<boolean> {
   const words = given.map(dashed)
   if (words.some((word) => /^--(judge-model(=.*)?|disable-verification)$/s.test(word))) return false
@@ -124,7 +127,7 @@ async function lacksJudge(given: readonly string[]): Promise<boolean> {
   return runsTests({ traceHarborConfig: at < 0 ? undefined : path })
 }
 
-/** What is judged is known from the pipeline that makes the tasks, or from the folder they are in. */
+/** Refuses judged tasks without a judge, going by the pipeline that makes the tasks or the folder they are in. */
 async function refuseUnjudgedTasks(settings: Settings, script: string | null): Promise<void> {
   const input = settings.text('trace_input_path')
   if (input !== undefined) return refuseUnjudgedFolder(resolve(input))
@@ -153,7 +156,7 @@ function fetchOf(settings: Settings, at: PlanContext): DatagenRequest['fetch'] {
   return { repo, dir: tasksPlace(at, basename(repo), [repo, ...more]), more: [...again, ...more] }
 }
 
-/** `--stage both` among the extra arguments asks for both jobs. */
+/** Which stages to run; `--stage both` among the extra arguments asks for both. */
 function stagesOf(settings: Settings): { readonly tasks: boolean; readonly traces: boolean } {
   const words = settings.words('datagen_extra_args')
   const at = words.findIndex((word) => word === '--stage' || word.startsWith('--stage='))
@@ -177,10 +180,10 @@ function withoutStage(settings: Settings): string[] {
   )
 }
 
-/** A pipeline by its file; one that is named as a Python file of old is looked for under our name for it. */
+/** Resolves a pipeline file; for one of the old Python files, looks up our name for it. */
 async function pipelineOf(settings: Settings, name: 'datagen_script' | 'trace_script'): Promise<string> {
   const given = settings.text(name) ?? settings.text('datagen_script')
-  // Any pipeline can run agents over tasks that are there already.
+  // Any pipeline can run agents on existing tasks.
   if (given === undefined && name === 'trace_script') return join(packageRoot, 'data/nl2bash/generate.ts')
   const path = resolve(
     given ?? settings.required('datagen_script', 'for example --datagen-script data/nl2bash/generate.ts'),
@@ -214,7 +217,7 @@ function taskWords(settings: Settings): string[] {
   ]
 }
 
-/** A launch is no trial run: rows come from the real source, where there is one, by default. */
+/** Launches default to the real source, if there is one, unlike trial runs. */
 async function sourceWords(script: string, extra: readonly string[]): Promise<string[]> {
   if (extra.some((word) => word === '--source' || word.startsWith('--source='))) return []
   const { pipeline } = await loadPipelineFile(script)
@@ -264,7 +267,7 @@ function optional(settings: Settings, flags: Readonly<Record<string, string>>): 
   })
 }
 
-/** How many parts there are is known from the folder of tasks, or from the limit that was set. */
+/** How many parts there are, from the folder of tasks or the limit. */
 async function chunksOf(
   settings: Settings,
   extra: readonly string[],

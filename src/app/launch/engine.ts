@@ -14,32 +14,32 @@ import type { Settings } from '../../run/launch/settings.ts'
 import { parsePath, setAt } from '../job/assignments.ts'
 import { localOf } from './local-paths.ts'
 
-/** The model behind a job: an engine file as it is written for the job, and the server that has to be started for it. */
+/** The model behind a job: its engine file, and the server to start for it. */
 export interface ChosenEngine {
-  /** Below the experiments directory. */
+  /** Path below the experiments directory. */
   readonly path: string
   readonly text: string
   readonly server: ServerRequest | null
-  /** What the server loads: a path or a name. */
+  /** The path or name of the model that the server loads. */
   readonly weights: string | null
-  /** The tokens of prompt and reply together that the server takes; null where the file does not say. */
+  /** The server's limit on prompt plus reply tokens; null if the file does not say. */
   readonly contextTokens: number | null
-  /** Parts of an array that may run at the same time; null where the file does not say. */
+  /** How many array tasks may run at once; null if the file does not say. */
   readonly chunkArrayMax: number | null
 }
 
 export interface EngineAsk {
-  /** A preset of configs/engines, an engine's type, or a file. */
+  /** A preset in configs/engines, an engine's type, or a file. */
   readonly name: string | undefined
   readonly config: string | undefined
   readonly backend: string | undefined
-  /** `vllm_server.model_path=...` */
+  /** For example `vllm_server.model_path=...`. */
   readonly set: readonly string[]
-  /** Where the file is put, below the experiments directory. */
+  /** Where to write the file, below the experiments directory. */
   readonly as: string
 }
 
-/** Names of engines in the words of old command lines. */
+/** Names of engines in old command lines. */
 const presets: Readonly<Record<string, string>> = {
   vllm_local: 'vllm',
   vllm: 'vllm',
@@ -48,7 +48,7 @@ const presets: Readonly<Record<string, string>> = {
   'openai-compatible': 'openai-compatible',
 }
 
-/** Reads an engine file or a preset, lays settings over it and checks it; null when no model is asked for. */
+/** Reads an engine file or preset, applies settings and checks it; null if no model is requested. */
 export async function chooseEngineFile(
   at: PlanContext,
   settings: Settings,
@@ -79,13 +79,13 @@ export async function chooseEngineFile(
   const contextTokens = (server && parsed.vllm_server?.max_model_len) ?? null
   const about = { path: ask.as, weights, contextTokens, chunkArrayMax: parsed.chunk_array_max ?? null }
   if (!server || !local?.download) return { ...about, text: renderYaml(document), server }
-  // Callers go on to use the model's own name.
+  // Callers keep using the model's own name.
   setDeep(document, `vllm_server.model_path=${local.path}`)
   setDeep(document, `vllm_server.custom_model_name=${server.model}`)
   return { ...about, text: renderYaml(document), server: { ...server, download: local.download } }
 }
 
-/** Refuses an agent that would send its server more tokens than that takes. `from` names where its options were given. */
+/** Refuses an agent that would send its server more tokens than it accepts. `from` names the source of its options. */
 export function refuseLongContext(engine: ChosenEngine | null, agentOptions: unknown, from: string): void {
   const asked = Object(Object(agentOptions).model_info).max_input_tokens
   const most = engine?.contextTokens ?? null
@@ -96,14 +96,14 @@ export function refuseLongContext(engine: ChosenEngine | null, agentOptions: unk
   )
 }
 
-/** The GPUs of a cluster; null where it has none, or where their type does not say how much memory they have. */
+/** A cluster's GPUs; null if it has none, or if their memory size is unknown. */
 function gpusOf({ cluster }: PlanContext): Gpus | null {
   const memoryGib = gpuMemoryOf(cluster.gpuType)
   if (memoryGib === null || cluster.gpusPerNode === 0) return null
   return { memoryGib, perNode: cluster.gpusPerNode, nodes: cluster.nodes ?? 1 }
 }
 
-/** A given time limit applies to the server too; the cluster's own does not, but nothing may take longer than it allows. */
+/** An explicit time limit also applies to the server; the cluster's default does not, but its maximum does. */
 function timeLimitOf({ cluster }: PlanContext, settings: Settings, { timeLimit }: ServerRequest): string {
   const asked = settings.get('time_limit')
   if (asked && !asked.origin.startsWith('cluster')) return String(asked.value)
@@ -123,7 +123,7 @@ async function engineFileOf({ name, config }: EngineAsk): Promise<string | null>
   )
 }
 
-/** How many GPUs the server of an engine file needs, and how long others wait for it. */
+/** How many GPUs the server of an engine file needs, and how long to wait for it. */
 function serverOf({ engine, backend, vllm_server: server }: EngineFile, configFile: string): ServerRequest | null {
   if (!server || backend?.type === 'none') return null
   const {
@@ -153,7 +153,7 @@ function serverOf({ engine, backend, vllm_server: server }: EngineFile, configFi
   }
 }
 
-/** Lays `a.b.c=value` over a document; a value is JSON where it reads as such, otherwise text. */
+/** Sets `a.b.c=value` in a document; the value is parsed as JSON if possible, else taken as text. */
 function setDeep(document: Record<string, unknown>, setting: string): void {
   const at = setting.indexOf('=')
   if (at <= 0)

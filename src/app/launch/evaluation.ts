@@ -24,7 +24,7 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
   const asked = await parseRunWords([...judgeWords(settings), ...settings.words('eval_extra_args')])
   const notes: string[] = []
   const { config } = await jobConfigOf(asked, (line) => notes.push(line))
-  // An agent that was named may need none, as the oracle does.
+  // An explicitly named agent, such as the oracle, may need no model.
   const isNamed = settings.has('eval_agent') && settings.get('eval_agent')?.origin !== 'default'
   if (engine === null && !isNamed && config.agents.every((agent) => agent.modelName === null))
     throw new UserError(

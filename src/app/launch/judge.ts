@@ -8,7 +8,10 @@ import type { Settings } from '../../run/launch/settings.ts'
 import { unjudged } from '../job/judge.ts'
 import { judgeSettingsOf } from '../job/model-flags.ts'
 
-/** The judge of a launch, as words for the commands of its jobs. A key is only ever named: jobs find it in their environment. */
+/**
+ * Command arguments for a launch's judge. Its key is only referred to by variable name: jobs find it in their
+ * environment.
+ */
 export function judgeWords(settings: Settings): readonly string[] {
   const [model, base, keyEnv] = ['judge_model', 'judge_api_base', 'judge_api_key_env'].map((name) =>
     settings.text(name),
@@ -36,7 +39,7 @@ function withoutSecret(flag: string, value: string): readonly string[] {
   )
 }
 
-/** Refuses a folder of tasks, as far as it is there, with one that only a judge can score: before a server waits for nothing. */
+/** Refuses a folder with tasks that need a judge, as far as it exists already, before a server starts for nothing. */
 export async function refuseUnjudgedFolder(dir: string): Promise<void> {
   for (const task of [dir, ...(await namesIn(dir)).toSorted().map((name) => join(dir, name))]) {
     const steps = (await namesIn(join(task, 'steps'))).toSorted().map((name) => stepDir(task, name))

@@ -6,7 +6,7 @@ import { type PlanContext, slug } from '../../run/launch/plan.ts'
 import type { Download } from '../../run/launch/plan-model.ts'
 import { flagOf, type Settings } from '../../run/launch/settings.ts'
 
-/** A name of the Hub, and where it will lie when nodes cannot fetch it themselves. */
+/** A Hub name, and where its files will be if nodes cannot download them. */
 export function localOf(
   at: PlanContext,
   settings: Settings,
@@ -19,31 +19,37 @@ export function localOf(
   return { path: dir, download: { repo: name, dir, type } }
 }
 
-/** `org/name`, and no path. */
+/** True for `org/name`, false for a path. */
 export function isHubName(text: string): boolean {
   return /^\w[\w.-]*\/[\w.-]+$/.test(text)
 }
 
-/** Refuses a folder of tasks that is not there. A dry run may be far from the cluster, and what is waited for may make it. */
+/**
+ * Refuses a missing folder of tasks, except in a dry run, which may be far from the cluster, or if an earlier job may
+ * create it.
+ */
 export async function expectFolder(settings: Settings, name: string, dir: string): Promise<void> {
   if (settings.is('dry_run') || settings.has('dependency') || (await exists(dir))) return
   throw new UserError(`${flagOf(name)}: expected a folder of tasks, found none at ${dir}`, 'check the path')
 }
 
-/** A directory that was named, variables of this machine put in, or one below the experiments directory. */
+/** A configured directory, with variables expanded, or the default below the experiments directory. */
 export function dirOf({ experimentsDir }: PlanContext, settings: Settings, name: string, usual: string): string {
   const given = settings.text(name)
   if (given === undefined) return join(experimentsDir, usual)
   return given.replaceAll(/\$\{?([A-Za-z_]\w*)\}?/g, (whole, variable) => process.env[variable] ?? whole)
 }
 
-/** Where tasks are unpacked: a place for each origin, or those of one would be mixed with those of another that has the same name. */
+/**
+ * Where tasks are unpacked: a separate place per origin, so that tasks from different origins with the same name do not
+ * mix.
+ */
 export function tasksPlace({ experimentsDir }: PlanContext, name: string, origin: unknown): string {
   const digest = createHash('sha256').update(JSON.stringify(origin)).digest('hex').slice(0, 8)
   return join(experimentsDir, 'tasks_extracted', digest, slug(name))
 }
 
-/** What a person should know of a cluster whose nodes have no internet. */
+/** Notes for the user about a cluster whose nodes have no internet. */
 export function offlineNotes({ cluster }: PlanContext): string[] {
   if (cluster.internetOnComputeNodes) return []
   const published = cluster.internetJobs

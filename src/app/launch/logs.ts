@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Submission } from '../../core/launch.ts'
 import type { StoredLaunch } from '../../run/launch/journal.ts'
 
-/** Which logs, and how much of each. */
+/** Which logs to read, and how much of each. */
 export interface LogsAsked {
   /** Only this job. */
   readonly job?: string | undefined
@@ -18,7 +18,7 @@ export interface LogTail {
   readonly text: string
 }
 
-/** The end of what each job of a launch printed. */
+/** Yields the end of each job's output. */
 export async function* readLogs(
   { launch, submissions }: StoredLaunch,
   { job, task, bytes = 20_000 }: LogsAsked,
@@ -32,7 +32,7 @@ export async function* readLogs(
   }
 }
 
-/** `NAME_ID.out`, `NAME_ID_TASK.out`, or `NAME.out` where there is no scheduler. */
+/** `NAME_ID.out`, `NAME_ID_TASK.out`, or `NAME.out` without a scheduler. */
 function belongs(file: string, jobName: string, own: readonly Submission[], task: number | undefined): boolean {
   if (!file.startsWith(jobName)) return false
   const [, id, of] = /^(?:_(\d+)(?:_(\d+))?)?\.out$/.exec(file.slice(jobName.length)) ?? [null]

@@ -15,17 +15,17 @@ import { rlJobs } from './rl.ts'
 import { smallTrainingJobs } from './small-training.ts'
 import { consolidateJobs, trainingJobs } from './training.ts'
 
-/** What a launch depends on beside its settings. */
+/** What a launch depends on besides its settings. */
 export interface LaunchPlace {
   readonly cluster: Cluster
-  /** Tells launches of the same name apart. */
+  /** Tells launches with the same name apart. */
   readonly stamp: string
   readonly cwd: string
   readonly program: readonly string[]
   readonly secretsFile: string | null
 }
 
-/** Plans a launch: looks at files it names, writes nothing. */
+/** Plans a launch: reads files it names, writes nothing. */
 export async function makeLaunch(
   settings: Settings,
   place: LaunchPlace,
@@ -56,7 +56,7 @@ export async function makeLaunch(
     jobType,
     cluster,
     experimentsDir: at.experimentsDir,
-    // What runs here runs before anything is handed over.
+    // Jobs on the login node run before anything is submitted.
     jobs: [...jobs.filter(({ place: at }) => at === 'login'), ...jobs.filter(({ place: at }) => at !== 'login')],
     files,
     dependency: settings.text('dependency') ?? null,
@@ -65,7 +65,7 @@ export async function makeLaunch(
   return { launch, notes: [...notes, ...more] }
 }
 
-/** Every restart is a job that waits for the one before it. */
+/** Upper limit on restarts: each is a job that waits for the previous one. */
 const mostRestarts = 1000
 
 function restartsOf(settings: Settings): number {
@@ -74,10 +74,10 @@ function restartsOf(settings: Settings): number {
   throw new UserError(`--max-restarts: expected at most ${mostRestarts}, got ${asked}`, 'ask for fewer')
 }
 
-/** What Slurm takes unless it is configured otherwise. */
+/** Slurm's default limit on array size. */
 const usualArray = 1000
 
-/** Says so when the scheduler may refuse an array for its size. */
+/** Warns if the scheduler may refuse an array because of its size. */
 function arrayNotes(jobs: readonly LaunchJob[]): readonly string[] {
   return jobs
     .filter(({ array }) => array !== null && array.size > usualArray)
@@ -87,10 +87,10 @@ function arrayNotes(jobs: readonly LaunchJob[]): readonly string[] {
     )
 }
 
-/** Read before a launch is planned, or after it. */
+/** Settings that are read before or after a launch is planned. */
 const readElsewhere = new Set(['config', 'cluster', 'name', 'dry_run', 'explain', 'json'])
 
-/** Names what was asked for but has no effect in this launch. */
+/** Names settings that were given but have no effect on this launch. */
 function uselessNotes(jobType: JobType, settings: Settings): readonly string[] {
   const useless = settings
     .unread()
@@ -118,7 +118,7 @@ function jobTypeOf(settings: Settings): JobType {
   return known
 }
 
-/** `datagen_vllm_local_tasks`: what it is for, with what, to where. */
+/** Builds a name such as `datagen_vllm_local_tasks`: purpose, model, target. */
 function nameOf(jobType: JobType, settings: Settings): string {
   const parts: Readonly<Record<JobType, readonly string[]>> = {
     datagen: ['datagen_engine', 'datagen_target_repo', 'trace_target_repo'],
@@ -141,7 +141,7 @@ function nameOf(jobType: JobType, settings: Settings): string {
   return [jobType, ...given.map(last)].join('_')
 }
 
-/** The cluster with what was said otherwise; what a cluster says is itself a layer of the settings. */
+/** The cluster with overridden values; a cluster's own values are a layer of the settings. */
 function adjusted(cluster: Cluster, settings: Settings): Cluster {
   return {
     ...cluster,
@@ -153,7 +153,7 @@ function adjusted(cluster: Cluster, settings: Settings): Cluster {
     memoryPerNodeGb: settings.number('mem_per_node_gb') ?? cluster.memoryPerNodeGb,
     internetOnComputeNodes: settings.get('internet_node')?.value !== false,
     excludeNodes: settings.words('exclude_nodes'),
-    // What was said of a place goes for all jobs there.
+    // A setting for a place applies to all jobs there.
     internetJobs: cluster.internetJobs && {
       ...cluster.internetJobs,
       account: saidOf(settings, 'account') ?? cluster.internetJobs.account,
@@ -170,7 +170,7 @@ function saidOf(settings: Settings, name: string): string | undefined {
   return settings.get(name)?.origin.startsWith('cluster') ? undefined : settings.text(name)
 }
 
-/** The settings that a cluster makes. */
+/** The settings that a cluster provides. */
 export function clusterSettings(cluster: Cluster): Readonly<Record<string, unknown>> {
   return {
     account: cluster.account,
@@ -191,7 +191,10 @@ export function clusterSettings(cluster: Cluster): Readonly<Record<string, unkno
   }
 }
 
-/** A dry run only says so: scripts can be looked at before an account is known. */
+/**
+ * The error for a missing account. A dry run only reports it, because scripts can be inspected before the account is
+ * known.
+ */
 function missingAccount({ name, account, accountRequired }: Cluster): UserError | null {
   if (!accountRequired || account !== undefined) return null
   return new UserError(
@@ -217,7 +220,7 @@ function checkTime({ timeLimit, cluster: { name, maxTimeLimit } }: PlanContext):
     )
 }
 
-/** Turns settings into the jobs that run a recipe, its shards shared by the tasks of arrays. */
+/** Turns settings into the jobs that run a recipe, with array tasks sharing its shards. */
 async function recipeJobs(at: PlanContext, settings: Settings): Promise<PlannedJobs> {
   const file = resolve(settings.required('recipe', 'for example --recipe recipes/demo.ts'))
   const shards = settings.number('shards') ?? 1

@@ -6,7 +6,7 @@ import { exists, writeAtomic } from '../../lib/files.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { ownClustersDir } from './clusters.ts'
 
-/** Writes a file of facts about a cluster to start from, and returns its path. */
+/** Writes a template for a cluster's file and returns its path. */
 export async function writeNewCluster(name: string, out?: string): Promise<string> {
   const file = resolve(out ?? join(ownClustersDir(), `${name}.yaml`))
   if (await exists(file))

@@ -6,21 +6,21 @@ import { makeScheduler } from '../../plugins/make.ts'
 import { listLaunches, loadLaunch, readMarks, type StoredLaunch } from '../../run/launch/journal.ts'
 import { type UnitStatus, unitsOf } from '../../run/launch/status.ts'
 
-/** Which launch. */
+/** Selects a launch. */
 export interface LaunchQuery {
-  /** Its name, or the beginning of it (default: the latest). */
+  /** Its name or a prefix of it (default: the latest). */
   readonly launch?: string | undefined
-  /** Where launches are written down (default: experiments). */
+  /** Where launches are stored (default: experiments). */
   readonly experimentsDir?: string | undefined
 }
 
-/** A launch that was found, and its scheduler. */
+/** A launch and its scheduler. */
 export interface OpenedLaunch {
   readonly stored: StoredLaunch
   readonly scheduler: Scheduler
 }
 
-/** Finds a launch by its name or the beginning of it. */
+/** Finds a launch by its name or a prefix. */
 export async function openLaunch({
   launch: asked,
   experimentsDir = 'experiments',
@@ -46,13 +46,13 @@ export async function openLaunch({
   return { stored, scheduler: await makeScheduler(stored.scheduler) }
 }
 
-/** The state of every unit of a launch: one question to the scheduler, and the marks on disk. */
+/** The state of every unit of a launch, from one scheduler query and the marker files on disk. */
 export async function lookAt({ stored, scheduler }: OpenedLaunch): Promise<readonly UnitStatus[]> {
   const scheduled = await scheduler.states(stored.submissions)
   return unitsOf(stored, await readMarks(stored.dir), scheduled)
 }
 
-/** Refuses the name of a job that the launch does not have. */
+/** Refuses a job name that the launch does not have. */
 export function expectJob({ launch: { jobs } }: StoredLaunch, job: string | undefined): void {
   const names = jobs.map(({ name }) => name)
   if (job === undefined || names.includes(job)) return

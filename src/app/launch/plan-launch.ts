@@ -12,15 +12,15 @@ import type { ReadLaunch } from './read-launch.ts'
 /** Everything that a launch would write and run. */
 export interface LaunchPlan {
   readonly launch: Launch
-  /** For a person to know. */
+  /** Notes for the user. */
   readonly notes: readonly string[]
-  /** The script of each job by the job's name. */
+  /** Each job's script by job name. */
   readonly scripts: ReadonlyMap<string, { readonly path: string; readonly text: string }>
-  /** The commands that hand the jobs over, ids of earlier ones by name. */
+  /** The commands that submit the jobs, with ids of earlier jobs by name. */
   readonly commands: readonly string[]
 }
 
-/** Plans a launch, and writes nothing. */
+/** Plans a launch without writing anything. */
 export async function planLaunch({ settings, cluster }: ReadLaunch): Promise<LaunchPlan> {
   const secretsFile = secretsFileOf(process.env)
   const made = await makeLaunch(settings, {
@@ -35,7 +35,7 @@ export async function planLaunch({ settings, cluster }: ReadLaunch): Promise<Lau
   return plan
 }
 
-/** The scripts of a launch, and the commands that hand them over. */
+/** A launch's scripts and submit commands. */
 export async function renderPlan({ launch, notes }: Pick<LaunchPlan, 'launch' | 'notes'>): Promise<LaunchPlan> {
   const scheduler = await makeScheduler(launch.cluster.scheduler)
   const scripts = launch.jobs.map((job) => {

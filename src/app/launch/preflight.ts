@@ -26,21 +26,24 @@ import { readJson } from '../../lib/parse-json.ts'
 import { isHubName } from './local-paths.ts'
 import { hubOf } from './training-data.ts'
 
-/** Rows are counted until they hold this many characters: a look must not take minutes. */
+/** Sampling stops after this many characters, so that the check does not take minutes. */
 const mostCharacters = 8_000_000
 
-/** A larger share of rows that lose their end is worth more than a note. */
+/** Above this share of truncated rows, the check warns. */
 const seriousShare = 0.01
 
-/** What a training is about to do. */
+/** What a training run will do. */
 export interface PreflightRequest {
   readonly datasets: readonly FoundDataset[]
   readonly values: TrainingValues
-  /** The model as it was asked for, and where nodes will find it. */
+  /** The model as requested, and where nodes will find it. */
   readonly model: { readonly name: string; readonly path: string } | null
 }
 
-/** Looks at sampled rows as the trainer will: how long they are, what is cut, what teaches nothing. Gives lines for a person. */
+/**
+ * Inspects sampled rows as the trainer will see them: lengths, truncation, rows that teach nothing. Returns notes for
+ * the user.
+ */
 export async function preflight({ datasets, values, model }: PreflightRequest): Promise<readonly string[]> {
   const template = templateOf(values.template)
   const rows = datasets
@@ -90,7 +93,7 @@ function skippedNotes(all: number, kept: number): readonly string[] {
       ]
 }
 
-/** The trainer knows one way to leave replies out; what rows say of single messages is for others. */
+/** Notes about masking: the trainer can only mask history as a whole, and ignores per-message masks in rows. */
 function maskedNotes(rows: readonly TrainingRow[], { mask_history }: TrainingValues): readonly string[] {
   const wrong = rows.filter((row) => trainsOnMasked(row, mask_history === true))
   if (wrong.length === 0) return []
@@ -114,13 +117,13 @@ function withinLimit(rows: readonly TrainingRow[]): readonly TrainingRow[] {
 
 const spoken = { user: 'user', assistant: 'assistant', observation: 'tool', function: 'assistant' } as const
 
-/** The conversation as a server gets it. */
+/** The conversation as a server receives it. */
 function messagesOf({ system, turns }: TrainingRow): { role: string; content: string }[] {
   const said = turns.map(({ role, content }) => ({ role: spoken[role], content }))
   return system === '' ? said : [{ role: 'system', content: system }, ...said]
 }
 
-/** Refuses rows that the model's own template cannot write: the student could not be served on them. */
+/** Refuses rows that the model's own chat template cannot render, because the student could not be served on them. */
 function checkRoles(rows: readonly TrainingRow[], { render }: ModelTokenizer, model: string): void {
   if (render === null) return
   for (const row of rows) {
@@ -172,7 +175,10 @@ function percent(share: number): string {
   return `${(100 * share).toFixed(1)} %`
 }
 
-/** The trainer has templates of its own: where they write something else than the model's, the student is served another text. */
+/**
+ * Notes where the trainer's template renders a different text than the model's, so that the served student would see
+ * other text than in training.
+ */
 function templateNotes(
   rows: readonly TrainingRow[],
   { render, eosToken }: ModelTokenizer,
@@ -191,7 +197,7 @@ function templateNotes(
       ]
 }
 
-/** Looks in the model's folder, in the cache of the Hub's own library, and on the Hub. */
+/** Looks in the model's folder, the Hub library's cache, and the Hub. */
 async function findTokenizer({
   name,
   path,
@@ -214,7 +220,7 @@ async function cachedModel(name: string): Promise<string | null> {
   return commit === null ? null : join(dir, 'snapshots', commit.trim())
 }
 
-/** A few megabytes, kept nowhere; a Hub that does not answer is no reason not to launch. */
+/** Downloads a few megabytes without keeping them; an unreachable Hub does not prevent a launch. */
 async function fromHub(name: string): Promise<TokenizerFiles | null> {
   const hub = hubOf(process.env)
   if (hub === null) return null

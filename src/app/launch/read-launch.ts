@@ -8,7 +8,7 @@ import { chooseCluster } from './clusters.ts'
 import { clusterSettings } from './make-launch.ts'
 import { camelOf, settingSpecs } from './schema.ts'
 
-/** What a launch is told: by the request, by its file, by the cluster, and by defaults. */
+/** A launch's inputs: the request, its file, its cluster, and defaults. */
 export interface ReadLaunch {
   readonly settings: Settings
   readonly cluster: Cluster
@@ -16,7 +16,7 @@ export interface ReadLaunch {
 
 const nameOf = new Map(settingSpecs.map(({ name }) => [camelOf(name), name]))
 
-/** Joins a request with the file that it names and with its cluster. `origin` is what messages call values of the request. */
+/** Combines a request with its file and cluster. `origin` describes the request's values in messages. */
 export async function readLaunch(request: Readonly<Record<string, unknown>>, origin = 'request'): Promise<ReadLaunch> {
   const entries = Object.entries(request).map(([key, value]) => [nameOf.get(key) ?? key, value] as const)
   const asked: SettingLayer = { origin, values: Object.fromEntries(entries) }
@@ -28,7 +28,7 @@ export async function readLaunch(request: Readonly<Record<string, unknown>>, ori
   return { settings: new Settings(settingSpecs, [place, ...file, asked]), cluster }
 }
 
-/** A file of settings, spelt like the flags. */
+/** Reads a file of settings, spelled like the flags. */
 async function readSettings(path: string): Promise<SettingLayer> {
   const text = await orUserError(path, () => readFile(path, 'utf8'))
   const document = readDocument(text, path, path.endsWith('.json') ? 'json' : 'yaml')

@@ -63,7 +63,7 @@ export async function rlJobs(at: PlanContext, settings: Settings): Promise<Plann
   }
 }
 
-/** Where the trained model is uploaded to; null keeps it here. */
+/** Where to upload the trained model; null keeps it here. */
 function targetOf(settings: Settings, jobName: string): string | null {
   const uploads = settings.is('enable_hf_upload')
   const [repo, creator] = [settings.text('hf_repo_name'), settings.text('job_creator')]
@@ -105,13 +105,13 @@ async function requestOf(at: PlanContext, settings: Settings, jobName: string, o
   return { request, fetches: [...train, ...val], downloads: local.download ? [local.download] : [] }
 }
 
-/** SkyRL ends right away, hours later on a busy cluster, when a batch is larger than the whole set of tasks. */
+/** Refuses a batch larger than the set of tasks: SkyRL would exit right away, possibly after hours in a queue. */
 async function refuseFewTasks(request: RlRequest, places: readonly TasksPlace[]): Promise<void> {
   const batch = trainBatchSize(request)
   const counts = await Promise.all(places.map(({ source }) => countTasks(source)))
   const known = counts.filter((count) => count !== null)
   const tasks = known.reduce((sum, count) => sum + count, 0)
-  // What lies elsewhere is counted by SkyRL itself.
+  // Tasks elsewhere are counted by SkyRL itself.
   if (batch === null || known.length < counts.length || tasks >= batch) return
   throw new UserError(
     `--train-data: expected at least ${batch} tasks, one batch of ${basename(request.presetFile)}, got ${tasks}`,
@@ -119,7 +119,7 @@ async function refuseFewTasks(request: RlRequest, places: readonly TasksPlace[])
   )
 }
 
-/** How many tasks a folder or a parquet file here has; null when it is not here. */
+/** How many tasks a local folder or parquet file has; null if it is not here. */
 async function countTasks(source: string): Promise<number | null> {
   const found = await stat(source).catch(() => null)
   if (found?.isFile()) {
@@ -140,7 +140,7 @@ async function readPreset(file: string): Promise<RlPreset> {
   throw new UserError(`${file}: ${issue?.path.join('.')}: ${issue?.message}`, 'configs/rl has examples')
 }
 
-/** Tasks of others are brought where the training finds them; there is no such job when they lie there. */
+/** Plans the job that brings tasks to where training finds them; none if they are all there. */
 function planData(at: PlanContext, places: readonly TasksPlace[], before: readonly LaunchJob[]): readonly LaunchJob[] {
   const fetches = places.filter(({ words }) => words !== null)
   if (fetches.length === 0) return []
@@ -156,7 +156,7 @@ function planData(at: PlanContext, places: readonly TasksPlace[], before: readon
   ]
 }
 
-/** The newest export of the policy, after training ended well. */
+/** Plans the upload of the policy's newest export, after training has succeeded. */
 function planUpload(at: PlanContext, outputDir: string, target: string): LaunchJob {
   const find = `newest="$(find ${shellQuote(`${outputDir}/exports`)} -maxdepth 1 -type d -name 'global_step_*' | sort -V | tail -n 1)"`
   const lines = [find, `if [ -z "$newest" ]; then note 'no export is there'; exit 66; fi`]
@@ -168,14 +168,17 @@ function planUpload(at: PlanContext, outputDir: string, target: string): LaunchJ
 }
 
 interface TasksPlace {
-  /** What the user named. */
+  /** The source as the user gave it. */
   readonly source: string
   readonly dir: string
-  /** How they get there; null when they are there. */
+  /** The command arguments that bring them there; null if they already are. */
   readonly words: string[] | null
 }
 
-/** Where tasks will lie, and how they get there: a folder is there, a parquet file is unpacked, a dataset is downloaded. */
+/**
+ * Where tasks will be and how they get there: a folder is used as is, a parquet file is unpacked, a dataset is
+ * downloaded.
+ */
 function placeOf(at: PlanContext, data: string): TasksPlace {
   const isFile = data.endsWith('.parquet')
   const dir = tasksPlace(at, basename(data, '.parquet'), isFile ? resolve(data) : data)

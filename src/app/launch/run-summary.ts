@@ -14,21 +14,21 @@ import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { utcNow } from '../../lib/time.ts'
 
-/** What a trainer writes about itself is not longer. */
+/** A trainer's own log is never longer. */
 const maxBytes = 256 * 1024 * 1024
 
-/** How a trainer ran, as its job saw it. */
+/** How a trainer ran, as seen by its job. */
 export interface EndedTraining {
-  /** What the launcher wrote down about the run. */
+  /** The file in which the launcher recorded facts about the run. */
   readonly factsFile: string
   readonly outputDir: string
   readonly startedAt: string
   readonly exitCode: number
-  /** Why it was told to stop. */
+  /** Why it was asked to stop. */
   readonly reason?: string | undefined
 }
 
-/** Writes run_summary.json beside what a trainer left; a restarted one adds to it. */
+/** Writes run_summary.json next to the trainer's output; a restart adds to it. */
 export async function writeRunSummary(ended: EndedTraining): Promise<{ readonly path: string; readonly runs: number }> {
   const { factsFile, outputDir } = ended
   const facts = parseTrainingFacts(await orUserError(factsFile, () => readFile(factsFile, 'utf8')), factsFile)
@@ -51,11 +51,11 @@ export async function writeRunSummary(ended: EndedTraining): Promise<{ readonly 
   return { path, runs: runs.length }
 }
 
-/** The newest run that Weights & Biases recorded in `WANDB_DIR` since the trainer began. */
+/** The newest run recorded by Weights & Biases in `WANDB_DIR` since the trainer started. */
 async function findWandbRun(facts: TrainingFacts, startedAt: string, env: NodeJS.ProcessEnv): Promise<WandbRun> {
   const dir = join(env.WANDB_DIR || '.', 'wandb')
   const found = []
-  // What cannot be read tells nothing: the summary is written in any case.
+  // Unreadable directories are skipped: the summary is written in any case.
   for (const name of await readdir(dir).catch(() => [])) {
     const folder = parseWandbFolder(name)
     const place = join(dir, name)
@@ -68,7 +68,7 @@ async function findWandbRun(facts: TrainingFacts, startedAt: string, env: NodeJS
   return { link: wandbLink(newest.id, projectOf(facts, env), env), offlineDir: null }
 }
 
-/** SkyRL names its project in its settings; LLaMA-Factory leaves it to the variable. */
+/** SkyRL's settings name its project; LLaMA-Factory uses the environment variable. */
 function projectOf({ trainingType, parameters }: TrainingFacts, env: NodeJS.ProcessEnv): string {
   if (trainingType === 'SFT') return env.WANDB_PROJECT || 'huggingface'
   const settings: readonly unknown[] = Array.isArray(parameters.settings) ? parameters.settings : []
@@ -76,7 +76,7 @@ function projectOf({ trainingType, parameters }: TrainingFacts, env: NodeJS.Proc
   return named === undefined ? 'skyrl' : String(named).replace(/^[^=]*=['"]?(.*?)['"]?$/s, '$1')
 }
 
-/** What is missing, broken or endless tells nothing. */
+/** Missing, broken or oversized files count as empty. */
 async function readFileJson(path: string): Promise<unknown> {
   try {
     return (await stat(path)).size > maxBytes ? null : readJson(await readFile(path, 'utf8'))

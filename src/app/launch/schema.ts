@@ -2,7 +2,7 @@ import { jobTypes } from '../../core/launch.ts'
 import type { SettingKind, SettingSpec } from '../../run/launch/settings.ts'
 import { columnFlags, tagFlags, trainerFlags } from './trainer-flags.ts'
 
-/** What one setting takes, what it is for, and its default. `Value` is its type in a request. */
+/** A setting: its kind, help text and default. `Value` is its type in a request. */
 interface Line<Value> extends Pick<SettingSpec, 'kind' | 'help' | 'preset' | 'choices' | 'short'> {
   readonly value?: Value
 }
@@ -21,10 +21,10 @@ const yesNo = kind<boolean>('switch')
 const time = kind<string>('time')
 const words = kind<string | readonly string[]>('words')
 const list = kind<readonly string[]>('list')
-/** An argument of LLaMA-Factory, whose own parser reads it. */
+/** A LLaMA-Factory argument, parsed by LLaMA-Factory itself. */
 const argument = kind<string | number | boolean>('text')
 
-/** Everything a launch can be told, by the word that asks for a group of it: `launch --help traces`. */
+/** Every setting of a launch, by the group's name in `launch --help traces`. */
 const groups = {
   launch: {
     title: 'The launch',
@@ -211,7 +211,7 @@ const groups = {
         'what to train on: a folder of a recipe or of traces export, a file, org/name, or names of --dataset-dir; with a comma, several',
       ),
       dataset_dir: argument('a folder with a dataset_info.json that lists the datasets'),
-      // Flags are for what cannot be seen in the rows.
+      // Flags exist only for what cannot be detected from the rows.
       formatting: argument('sharegpt, openai or alpaca (default: detected from the rows)'),
       ...each(
         Object.keys(columnFlags) as (keyof typeof columnFlags)[],
@@ -223,7 +223,10 @@ const groups = {
   },
 }
 
-/** Taken for old command lines and files, and for what a cluster says of itself; they change nothing, so help does not list them and a launch says so. */
+/**
+ * Accepted in old command lines and files, and in cluster descriptions; they have no effect, so help does not list them
+ * and a launch notes them.
+ */
 const ignored = {
   cpus_per_gpu: whole('a job gets the share of a node that matches its GPUs'),
   gpus_type: text('set it in the cluster file'),
@@ -243,10 +246,10 @@ function each<const Name extends string>(names: readonly Name[], help: string) {
   >
 }
 
-/** A group of settings: its heading, and the words that ask for it. */
+/** A group of settings: its heading and its names. */
 export interface SettingGroup {
   readonly title: string
-  /** `training`, and the types of launch it is for: `sft`. */
+  /** `training`, and the types of launch it applies to: `sft`. */
   readonly words: readonly string[]
 }
 
@@ -255,7 +258,7 @@ export const settingGroups: readonly SettingGroup[] = Object.entries(groups).map
   words: [word, ...(/\((.*)\)/.exec(title)?.[1]?.split(', ') ?? [])],
 }))
 
-/** Every setting there is. */
+/** All settings. */
 export const settingSpecs: readonly SettingSpec[] = [
   ...Object.values(groups).flatMap(({ title, settings }) => specsOf(title, settings)),
   ...specsOf('Ignored', ignored).map((spec) => ({ ...spec, hidden: true })),
@@ -272,12 +275,15 @@ type Tables = (typeof groups)[keyof typeof groups]['settings']
 type NamesOf<Table> = Table extends unknown ? keyof Table & string : never
 type ValueOf<Table, Name extends string> = Table extends Readonly<Record<Name, Line<infer Value>>> ? Value : never
 
-/** What to launch: the flags of `ot-agent launch` in camel case. Everything but `jobType` has a default, or is part of one kind of launch. */
+/**
+ * What to launch: the flags of `ot-agent launch` in camel case. Everything except `jobType` has a default or belongs to
+ * one kind of launch.
+ */
 export type LaunchRequest = {
   readonly [Name in Exclude<NamesOf<Tables>, 'json' | 'explain'> as Camel<Name>]?: ValueOf<Tables, Name> | undefined
 }
 
-/** `trace_model` is `traceModel` in a request. */
+/** `trace_model` becomes `traceModel`. */
 export function camelOf(name: string): string {
   return name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 }

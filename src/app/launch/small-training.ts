@@ -10,7 +10,7 @@ import type { Settings } from '../../run/launch/settings.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { dirOf } from './local-paths.ts'
 
-/** Arguments of LLaMA-Factory that this trainer has too, by another name. */
+/** LLaMA-Factory arguments that this trainer has under another name. */
 const sameMeaning = {
   learning_rate: '--lr',
   num_train_epochs: '--epochs',
@@ -60,7 +60,7 @@ export async function smallTrainingJobs(at: PlanContext, settings: Settings, job
   return { jobs: [job], files: { [factsFile]: facts }, notes: [`the student will be in ${outputDir}`] }
 }
 
-/** Folders with JSON lines, and files of them, on this machine. */
+/** The JSON-lines folders and files on this machine. */
 async function dataOf(settings: Settings): Promise<string[]> {
   const given = (settings.text('dataset') ?? '').split(',').map((each) => each.trim().replace(/^file:/, ''))
   const paths = given.filter((each) => each !== '').map((each) => resolve(each))

@@ -10,20 +10,20 @@ import { holdingLaunch, submitJobs } from '../../run/launch/submit.ts'
 import { explainDisk } from '../disk-errors.ts'
 import type { LaunchPlan } from './plan-launch.ts'
 
-/** What happens while jobs are handed over. */
+/** What happens while jobs are submitted. */
 export type LaunchEvent =
   | { readonly kind: 'note'; readonly text: string }
   | { readonly kind: 'submitted'; readonly submission: Submission }
 
-/** What goes into the journal beside the plan, and who hears about the jobs. */
+/** What goes into the journal along with the plan, and who is notified about the jobs. */
 export interface Submitting {
   readonly settings: Settings
-  /** The command line that asked for it; secrets are taken out. */
+  /** The command line, without secrets. */
   readonly command: readonly string[]
   readonly emit: (event: LaunchEvent) => void
 }
 
-/** Writes a launch down and hands its jobs over. Returns where it is written down, and the jobs. */
+/** Saves a launch and submits its jobs. Returns where it is saved, and the jobs. */
 export async function submitLaunch(
   { launch, notes, scripts }: LaunchPlan,
   { settings, command: asked, emit }: Submitting,
@@ -41,7 +41,7 @@ export async function submitLaunch(
   const texts = new Map([...scripts].map(([job, { text }]) => [job, text]))
   const dir = launchDir(launch.experimentsDir, launch.id)
   await explainDisk(launch.experimentsDir, () => mkdir(dir, { recursive: true }))
-  // Held before it can be found: `launch resume` would submit all of it too.
+  // Take the lock before the launch can be found, or `launch resume` would submit all of it too.
   const submitted = await holdingLaunch(launch, async () => {
     await explainDisk(launch.experimentsDir, () => saveLaunch(launch, texts, facts))
     return submitJobs({

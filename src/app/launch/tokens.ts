@@ -6,12 +6,12 @@ import { exists } from '../../lib/files.ts'
 import { type PlanContext, slug } from '../../run/launch/plan.ts'
 import type { SharedResult } from '../../run/launch/plan-training.ts'
 
-/** Where the tokens of a training lie. */
+/** Where the tokens of a training run are. */
 export interface Tokens extends SharedResult {
   readonly isThere: boolean
 }
 
-/** Keys that say how to train, and change nothing about the tokens. Any other key that is new or different tokenizes again. */
+/** Keys that affect training but not the tokens. A change in any other key tokenizes again. */
 const aboutTraining = new Set([
   ...[
     'adam_beta1',
@@ -55,7 +55,10 @@ const aboutTraining = new Set([
 ])
 const aboutTrainingToo = /^(dataloader|hub|logging|save)_/
 
-/** Finds the tokens of the same rows, model, template and lengths that an earlier launch made, or where they will lie. */
+/**
+ * Finds the tokens that an earlier launch made for the same rows, model, template and lengths, or where to put new
+ * ones.
+ */
 export async function findTokens(
   { experimentsDir, launchId }: PlanContext,
   root: string,
@@ -70,7 +73,7 @@ export async function findTokens(
   const digest = digestOf({ values, datasets })
   const names = request.datasets.filter(({ use }) => use === 'train').map(({ name }) => slug(name))
   const dir = join(root, `${names.join('_').slice(0, 60)}-${digest}`)
-  // Launches of other experiments may have the same id.
+  // Launches in other experiments may have the same id.
   const draft = `${dir}.${digestOf([experimentsDir, launchId])}`
   return { dir, draft, isThere: await exists(dir) }
 }
@@ -79,12 +82,12 @@ function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12)
 }
 
-/** Says that nothing is tokenized again, and how to have it done. */
+/** Says that existing tokens are reused, and how to tokenize again. */
 export function tokenNotes(tokens: Tokens | null): readonly string[] {
   return tokens?.isThere ? [`using the tokens of an earlier launch: ${tokens.dir}; remove it to tokenize again`] : []
 }
 
-/** What is seen of a dataset's files without reading them: names, sizes and times. One of the Hub has none here. */
+/** A fingerprint of a dataset's files without reading them: names, sizes and times. A Hub dataset has none here. */
 async function filesOf(entry: Readonly<Record<string, unknown>>): Promise<readonly string[]> {
   const paths = Object.values(entry).filter((value): value is string => typeof value === 'string' && isAbsolute(value))
   const found = await Promise.all(paths.map(filesBelow))

@@ -1,4 +1,4 @@
-/** Columns of a dataset by their flags, and what LLaMA-Factory calls each. */
+/** Dataset columns by flag, with LLaMA-Factory's names for them. */
 export const columnFlags = {
   messages: 'messages',
   system: 'system',
@@ -9,13 +9,16 @@ export const columnFlags = {
   history_column: 'history',
 } as const
 
-/** Tags of a dataset, as in dataset_info.json. */
+/** A dataset's tags, as in dataset_info.json. */
 export const tagFlags = [
   ...(['role_tag', 'content_tag', 'user_tag', 'assistant_tag'] as const),
   ...(['system_tag', 'observation_tag', 'function_tag'] as const),
 ] as const
 
-/** Arguments of LLaMA-Factory that have a flag of their own and go into the training file; any other goes into --train-extra-args. */
+/**
+ * LLaMA-Factory arguments that have their own flag and go into the training file; all others go through
+ * --train-extra-args.
+ */
 export const trainerFlags = [
   ...(['model_name_or_path', 'stage', 'do_train', 'finetuning_type', 'deepspeed', 'packing', 'neat_packing'] as const),
   ...([

@@ -11,17 +11,17 @@ import type { Settings } from '../../run/launch/settings.ts'
 import { localOf } from './local-paths.ts'
 import { columnFlags, tagFlags } from './trainer-flags.ts'
 
-/** How many rows are looked at. */
+/** How many rows are sampled. */
 const sampleRows = 200
 
-/** What a training reads, found and looked at before anything is submitted. */
+/** A training run's input, found and inspected before anything is submitted. */
 export interface TrainingData {
   readonly datasets: readonly FoundDataset[]
   readonly downloads: readonly Download[]
   readonly notes: readonly string[]
 }
 
-/** Finds what is to be trained on: what flags name, or else what the training file does. */
+/** Finds the training data: what flags name, else what the training file names. */
 export async function trainingData(
   at: PlanContext,
   settings: Settings,
@@ -61,7 +61,7 @@ export async function trainingData(
   return { datasets, downloads, notes: [...notes, ...datasets.map(describe)] }
 }
 
-/** Refuses a training on nothing. */
+/** Refuses to train on nothing. */
 export function expectData({ datasets }: TrainingData, values: TrainingValues): void {
   if (datasets.some(({ use }) => use === 'train') || values.tokenized_path) return
   throw new UserError(
@@ -79,7 +79,7 @@ function describe({ name, use, sample, shape: { formatting, columns, tags } }: F
   return `${use === 'train' ? 'trains on' : 'evaluates on'} ${name}: ${rows}${how}`
 }
 
-/** A folder with a dataset_info.json. A training file that lies beside one means that one. */
+/** A folder with a dataset_info.json; defaults to the one next to the training file. */
 async function datasetDirOf(
   settings: Settings,
   { path, values }: { path: string; values: TrainingValues },
@@ -119,7 +119,7 @@ function hintsOf(settings: Settings): ShapeHints {
   }
 }
 
-/** A Hub client with short waits; null when the user asked for no network. */
+/** A Hub client with short timeouts; null if the user asked for no network. */
 export function hubOf(env: Readonly<Record<string, string | undefined>>) {
   if (/^(1|true|yes|on)$/i.test(env.HF_HUB_OFFLINE ?? '')) return null
   return { env, signal: AbortSignal.timeout(120_000), patience: { tries: 2, firstWaitMs: 500, longestWaitMs: 2_000 } }

@@ -24,7 +24,10 @@ import { findTokens, tokenNotes } from './tokens.ts'
 import { trainerFlags } from './trainer-flags.ts'
 import { expectData, trainingData } from './training-data.ts'
 
-/** Turns settings into the jobs that train with LLaMA-Factory: what nodes cannot fetch first, then tokens, training, one model. */
+/**
+ * Turns settings into the jobs that train with LLaMA-Factory: downloads for offline nodes, tokenization, training,
+ * consolidation.
+ */
 export async function trainingJobs(at: PlanContext, settings: Settings, jobType: JobType): Promise<PlannedJobs> {
   const jobName = jobNameOf(at.name, 'train')
   const { request, downloads, baseModel, notes, gpusPerNode, look } = await requestOf(at, settings, jobType, jobName)
@@ -81,10 +84,10 @@ interface TrainingPlan {
   readonly request: SftRequest
   readonly downloads: readonly Download[]
   readonly baseModel: string
-  /** None where it trains on processors. */
+  /** 0 for training on CPUs. */
   readonly gpusPerNode: number
   readonly notes: readonly string[]
-  /** What is looked at before anything is submitted. */
+  /** What to inspect before anything is submitted. */
   readonly look: Pick<PreflightRequest, 'datasets' | 'model'>
 }
 
@@ -100,7 +103,7 @@ async function requestOf(
   const data = await trainingData(at, settings, { path: presetFile, values: { dataset, eval_dataset, dataset_dir } })
   expectData(data, { ...values, ...overrides })
   const checkpoints = dirOf(at, settings, 'checkpoints_dir', 'checkpoints')
-  // A path in a file leads from where checkpoints are kept, not from the directory of the launch command.
+  // A relative path in the file is relative to the checkpoint directory, not to the working directory.
   const preset =
     typeof values.output_dir === 'string' ? { ...values, output_dir: resolve(checkpoints, values.output_dir) } : values
   const name = overrides.model_name_or_path ?? preset.model_name_or_path
@@ -116,7 +119,7 @@ async function requestOf(
     preset,
     presetFile,
     overrides: { ...overrides, ...(model.path !== name && { model_name_or_path: model.path }) },
-    // Without GPUs there is still a process on every node.
+    // Without GPUs there is still one process per node.
     topology: { nodes: settings.number('num_nodes') ?? 1, gpusPerNode: Math.max(1, gpusPerNode) },
     launcher: settings.text('train_launcher') === 'accelerate' ? 'accelerate' : 'torchrun',
     datasets: data.datasets,
@@ -130,12 +133,12 @@ async function requestOf(
   return { request, downloads, baseModel: name, gpusPerNode, notes: data.notes, look }
 }
 
-/** A model of this machine by its path, or of the Hub as nodes will find it. */
+/** A local model by path, or a Hub model as nodes will find it. */
 async function placeOf(at: PlanContext, settings: Settings, name: string): Promise<ReturnType<typeof localOf>> {
   return (await exists(resolve(name))) ? { path: resolve(name), download: null } : localOf(at, settings, name, 'model')
 }
 
-/** What is written down of a run: the names that were asked for, not where nodes find them. */
+/** Facts recorded about a run: the names as requested, not where nodes find them. */
 function factsOf(
   settings: Settings,
   { jobName: modelName, datasets }: SftRequest,
@@ -155,7 +158,7 @@ function factsOf(
   }
 }
 
-/** Turns settings into the job that puts a sharded checkpoint together, and publishes it. */
+/** Turns settings into the job that consolidates a sharded checkpoint and publishes it. */
 export async function consolidateJobs(at: PlanContext, settings: Settings): Promise<PlannedJobs> {
   const given = settings.required('consolidate_input', 'a directory of checkpoints, or a model of the Hub')
   const { dir, downloads } = await modelOf(at, settings, given)
@@ -169,7 +172,7 @@ export async function consolidateJobs(at: PlanContext, settings: Settings): Prom
   }
 }
 
-/** A model on disk, or of the Hub: where it lies, or will once it is fetched. */
+/** Where a local or Hub model is, or will be once it is downloaded. */
 async function modelOf(at: PlanContext, settings: Settings, name: string, smallOnly = false) {
   if (!isHubName(name) || (await exists(name))) return { dir: resolve(name), downloads: [] }
   const dir = join(dirOf(at, settings, 'models_dir', 'models'), smallOnly ? `${name}.small` : name)
@@ -201,13 +204,13 @@ function wholeModel(at: PlanContext, settings: Settings, { input, base, after }:
     : [consolidate, planModelUpload(at, { dir: out, target, message, after: 'consolidate', summaryFile })]
 }
 
-/** A preset by its name, or a file (default: the preset qwen3-8b). */
+/** A preset by name, or a file (default: the preset qwen3-8b). */
 async function presetOf(settings: Settings): Promise<string> {
   const asked = settings.text('train_config_path') ?? 'qwen3-8b'
   const shipped = join(packageRoot, 'configs/sft', `${asked}.yaml`)
   if (/^[\w.-]+$/.test(asked) && (await exists(shipped))) return shipped
   if (await exists(asked)) return resolve(asked)
-  // Old command lines name the file by a path of another tree.
+  // Old command lines give the file's path in another source tree.
   const ours = join(packageRoot, 'configs/sft', basename(asked))
   if (await exists(ours)) return ours
   throw new UserError(
@@ -216,7 +219,10 @@ async function presetOf(settings: Settings): Promise<string> {
   )
 }
 
-/** A training file as its author meant it: a bare `no` is the word where the key takes words, and false where it takes true or false. */
+/**
+ * Reads a training file as its author meant it: a bare `no` is a string for keys that take strings, and false for keys
+ * that take booleans.
+ */
 async function readValues(path: string): Promise<TrainingValues> {
   const text = await orUserError(path, () => readFile(path, 'utf8'))
   const values: unknown = path.endsWith('.json') ? readDocument(text, path, 'json') : parseTrainingFile(text, path)
@@ -224,7 +230,7 @@ async function readValues(path: string): Promise<TrainingValues> {
   throw new UserError(`${path}: expected keys and values, got something else`, 'for example learning_rate: 4.0e-5')
 }
 
-/** Flags of their own first, then whatever --train-extra-args says. */
+/** The dedicated flags first, then whatever --train-extra-args says. */
 function overridesOf(settings: Settings, jobType: JobType): TrainingValues {
   const given = trainerFlags.flatMap((name) => {
     const text = settings.text(name)
@@ -242,12 +248,12 @@ function overridesOf(settings: Settings, jobType: JobType): TrainingValues {
   return Object.fromEntries(pairs.map(([key, text]) => [key, parseTrainingValue(key, text, `--${key}`)]))
 }
 
-/** `--learning_rate 1e-5 --packing` and `learning_rate=1e-5` alike. */
+/** Accepts both `--learning_rate 1e-5 --packing` and `learning_rate=1e-5`. */
 function pairsOf(words: readonly string[]): (readonly [string, string])[] {
   const isTaken = (i: number) => i >= 0 && /^--[\w-]+$/.test(words[i] ?? '')
   return words.flatMap((word, i) => {
     const [, name = '', value] = /^(?:--)?([\w-]+)(?:=(.*))?$/s.exec(word) ?? []
-    // What follows a flag is its value, whatever it looks like.
+    // Whatever follows a flag is its value.
     if (!word.startsWith('--') && (value === undefined || isTaken(i - 1))) return []
     const next = words[i + 1]
     const taken = value ?? (next === undefined || next.startsWith('--') ? 'true' : next)
@@ -255,7 +261,7 @@ function pairsOf(words: readonly string[]): (readonly [string, string])[] {
   })
 }
 
-/** GPUs of each node of a training. */
+/** GPUs per node of a training run. */
 export function gpusOf({ cluster }: PlanContext, settings: Settings): number {
   if (cluster.gpusPerNode === 0)
     throw new UserError(

@@ -11,18 +11,18 @@ import type { Evaluate } from '../registry/listen.ts'
 import { loadVllmFile } from '../serve/run-vllm.ts'
 
 export interface LaunchedRequest {
-  /** Settings of `ot-agent launch`, a file. The model, the type of the launch and its directory are filled in. */
+  /** A settings file for `ot-agent launch`. The model, launch type and directory are filled in. */
   readonly file: string
-  /** Each model has a directory of launches here. */
+  /** Each model gets its own directory of launches in here. */
   readonly experimentsDir: string
-  /** How often a launch is looked at (default 15). */
+  /** How often a launch is polled (default 15). */
   readonly everySec?: number | undefined
   readonly notify: (line: string) => void
 }
 
 /**
- * Evaluates models by launches of type eval. A launch that a killed listener left running is followed, not repeated; one whose listener stops is cancelled with
- * its server.
+ * Evaluates models through launches of type eval. A launch left running by a killed listener is followed, not repeated;
+ * when a listener stops, its launch is cancelled along with its server.
  */
 export function evaluateByLaunch({ file, experimentsDir, everySec = 15, notify }: LaunchedRequest): Evaluate {
   return async ({ model, benchmark, signal }) => {
@@ -37,7 +37,7 @@ export function evaluateByLaunch({ file, experimentsDir, everySec = 15, notify }
     try {
       status = await watchLaunch({ ...query, everySec }, { signal })
     } catch (error) {
-      // A scheduler that cannot be asked now is no reason to stop its jobs: the next attempt follows the launch.
+      // An unreachable scheduler is no reason to stop its jobs: the next attempt follows the launch.
       if (signal.aborted) await cancelLaunch(query)
       throw error
     }
@@ -50,7 +50,7 @@ export function evaluateByLaunch({ file, experimentsDir, everySec = 15, notify }
   }
 }
 
-/** The directory of the launches of a model: the old one where all that was launched there was for exactly this model. */
+/** The directory for a model's launches; the old-style one if everything in it was launched for exactly this model. */
 export async function launchesOf(experimentsDir: string, evaluation: Evaluation): Promise<string> {
   const dir = resolve(experimentsDir, evaluationName(evaluation))
   const old = resolve(experimentsDir, oldEvaluationName(evaluation))
@@ -61,7 +61,7 @@ export async function launchesOf(experimentsDir: string, evaluation: Evaluation)
   return models.length > 0 && models.every((each) => each === evaluation.model) ? old : dir
 }
 
-/** The newest launch of a directory, if something of it still waits or runs. */
+/** The newest launch in a directory, if any of it is still waiting or running. */
 async function runningLaunch(experimentsDir: string): Promise<string | null> {
   const { launches } = await listLaunches({ experimentsDir }).catch((error) => {
     if (isMissing(error)) return { launches: [] }

@@ -7,15 +7,18 @@ import { type EvaluationRequest, runEvaluation } from '../run-evaluation.ts'
 import { serveHere } from '../serve/serve-here.ts'
 
 export interface HereRequest {
-  /** How each model is run, but for its name. */
+  /** How to run each model, except for its name. */
   readonly request: TasksRequest & Pick<EvaluationRequest, 'maxFailedShare' | 'rounds' | 'smoke'>
-  /** An engine file with a server that is started for each model; without it the request says where models are. */
+  /** An engine file whose server is started for each model; without it the request says where models are. */
   readonly serverFile?: string | undefined
   readonly jobsDir: string
   readonly notify: (line: string) => void
 }
 
-/** Evaluates models in this process, as `eval run` does. A second attempt resumes the job of the first: only trials without a score are run. */
+/**
+ * Evaluates models in this process, like `eval run`. A second attempt resumes the first one's job: only trials without
+ * a score are run.
+ */
 export function evaluateHere({ request, serverFile, jobsDir, notify }: HereRequest): Evaluate {
   return async ({ model, benchmark, signal }) => {
     await using server = serverFile === undefined ? null : await serveModel(serverFile, model, { notify, signal })

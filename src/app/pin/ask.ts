@@ -3,7 +3,7 @@ import type { Found, Question } from '../../formats/dockerfile/pins/find.ts'
 import type { Known } from '../../formats/dockerfile/pins/pin.ts'
 import { parseVersions, type Versions } from '../../formats/dockerfile/pins/versions.ts'
 
-/** Asks a sandbox of a task what is installed in it, and its provider which images it knows. */
+/** Asks a task's sandbox what is installed in it, and its provider which images it knows. */
 export async function askSandbox(
   { pinnable }: Found,
   lease: SandboxLease,
@@ -28,7 +28,7 @@ function keyOf(question: Question): string {
 
 const answerLimitBytes = 16 << 20
 const answerLimitSec = 120
-/** Runs the rest of its arguments as if PATH did not have the first one yet. */
+/** Runs its remaining arguments as if the first one were not on PATH yet. */
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a shell's, not ours
 const withEarlierPath = 'PATH=${PATH#"$1"}; shift; exec "$@"'
 
@@ -42,7 +42,7 @@ async function ask(lease: SandboxLease, question: Question, signal: AbortSignal)
     signal,
     ...(user !== null && { user }),
   })
-  // npm tells all it has and still fails over a package that wants another one.
+  // npm lists everything and still fails if a package is missing a dependency.
   const isWhole = !timedOut && !truncated && (exitCode === 0 || (manager === 'npm' && exitCode === 1))
   return isWhole ? parseVersions(manager, stdout) : null
 }

@@ -16,21 +16,21 @@ import type { Spine } from '../check/spine.ts'
 import { askSandbox } from './ask.ts'
 import { copyPinned, copyTo, dockerfileOf, pinInPlace } from './save.ts'
 
-/** How pinning a task ended. `kept`: pinned, it would not hold any more. `refused`: it was not even tried. */
+/** How pinning a task ended. `kept`: the task would no longer hold if pinned. `refused`: not even tried. */
 export type PinStatus = 'pinned' | 'would-pin' | 'unchanged' | 'kept' | 'refused'
 
 export interface PinReport {
   readonly task: string
   readonly dir: string
   readonly status: PinStatus
-  /** Why, where the status does not say it. */
+  /** Why, if the status does not say. */
   readonly reason: string | null
   /** What was pinned, or would be. */
   readonly pins: readonly Pinned[]
   readonly left: readonly LeftAlone[]
-  /** Content digests; `after` is null when nothing was written. */
+  /** Content digests; `after` is null if nothing was written. */
   readonly digest: { readonly before: string | null; readonly after: string | null }
-  /** Where the task is that this is about: the same directory, or the copy. Null when nothing was written. */
+  /** The directory of the pinned task: the original, or its copy. Null if nothing was written. */
   readonly written: string | null
 }
 
@@ -42,16 +42,16 @@ export interface Pinned {
 }
 
 export interface PinOptions {
-  /** Whether the task has to hold before and after. */
+  /** Whether the task must hold before and after. */
   readonly check: boolean
   readonly dryRun: boolean
-  /** Whether a base that only stands in for the one the task names is good enough. */
+  /** Whether a stand-in for the task's base image is good enough. */
   readonly trustStandIn: boolean
-  /** Where a copy of the task goes; null changes the task itself. */
+  /** Where to write a copy of the task; null changes the task itself. */
   readonly target: string | null
 }
 
-/** Pins what one task's Dockerfile takes to what is there once it is built, and proves that the task still holds. */
+/** Pins what a task's Dockerfile installs to the versions in the built image, and proves that the task still holds. */
 export async function pinTask(task: Task, options: PinOptions, spine: Spine, workDir: string): Promise<PinReport> {
   const pinning = new Pinning(task, options, spine, workDir)
   try {
@@ -64,7 +64,7 @@ export async function pinTask(task: Task, options: PinOptions, spine: Spine, wor
   }
 }
 
-/** The report of a directory that could not be read as a task. */
+/** The report for a directory that is not a readable task. */
 export function brokenReport(dir: string, task: string, reason: string): PinReport {
   const nothing = { pins: [], left: [], digest: { before: null, after: null }, written: null }
   return { task, dir, status: 'refused', reason, ...nothing }
@@ -123,7 +123,7 @@ class Pinning {
     return text === null ? 'it has no Dockerfile' : null
   }
 
-  /** A FROM alone is worth it only where digests can be known. */
+  /** A FROM alone is only worth building if digests can be found out. */
   private isWorthBuilding({ pinnable }: Found): boolean {
     const knowsImages = this.spine.provider.imageDigest !== undefined
     return pinnable.some(({ question }) => question !== null || knowsImages)
@@ -135,7 +135,7 @@ class Pinning {
     this.left = left
   }
 
-  /** Builds the task as it is and asks what is there; says why that counts for nothing, if it does. */
+  /** Builds the task unchanged and reads the installed versions; returns why they cannot be used, or null. */
   private async lookUp(found: Found): Promise<string | null> {
     const { spine, task, options } = this
     return withSandbox(task, spine, this.workDir, async (lease) => {
@@ -147,7 +147,7 @@ class Pinning {
     })
   }
 
-  /** Why a task does not hold, or null. Without checks it still has to build and start. */
+  /** Why a task does not hold, or null. Without checks it still must build and start. */
   private async whyNotSound(task: Task, step: string): Promise<string | null> {
     const dir = join(this.workDir, step)
     if (this.options.check) {
@@ -176,7 +176,7 @@ class Pinning {
     return this.save(this.task.dir, 'unchanged', reason)
   }
 
-  /** Where copies are asked for, every task that holds gets one. */
+  /** If copies are requested, every task that holds gets one. */
   private async save(source: string, status: PinStatus, reason: string | null): Promise<PinReport> {
     const { target, dryRun } = this.options
     if (target === null || dryRun) return this.report(status, reason)

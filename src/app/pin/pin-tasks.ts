@@ -11,17 +11,17 @@ import { loadTasks } from '../tasks/load-tasks.ts'
 import { brokenReport, type PinReport, pinTask } from './pin-task.ts'
 
 export interface PinRequest {
-  /** Tasks, or folders of tasks. */
+  /** Tasks or folders of tasks. */
   readonly paths: readonly string[]
   /** Folder for copies; null changes the tasks themselves. */
   readonly out: string | null
-  /** Builds and tells what would be pinned; checks and writes nothing. */
+  /** Builds and reports what would be pinned; checks and writes nothing. */
   readonly dryRun: boolean
-  /** Whether each task has to hold before and after. */
+  /** Whether each task must hold before and after. */
   readonly check: boolean
-  /** Takes versions from a base that only stands in for the one the task names. */
+  /** Takes versions from a stand-in for the task's base image. */
   readonly trustStandIn: boolean
-  /** Tasks at once. */
+  /** Concurrent tasks. */
   readonly concurrency: number
   readonly sandbox: PlugInChoice
   readonly judge?: ModelSettings | undefined
@@ -32,7 +32,7 @@ export type PinEvent =
   | { readonly kind: 'note'; readonly text: string }
   | { readonly kind: 'task'; readonly report: PinReport; readonly done: number; readonly total: number }
 
-/** Pins what tasks install to exact versions; the reports begin with the folders that are no tasks. */
+/** Pins what tasks install to exact versions; the reports start with the folders that are no tasks. */
 export function pinTasks(
   request: PinRequest,
   control: RunControl & { readonly confirm?: Confirm | undefined } = {},
@@ -61,7 +61,7 @@ export function pinTasks(
   })
 }
 
-/** Nothing is built when one of many targets is taken. */
+/** Refuses to start if any target already exists, so that nothing is built in vain. */
 async function refuseTaken(targets: readonly (string | null)[]): Promise<void> {
   const seen = new Set<string>()
   for (const target of targets) {

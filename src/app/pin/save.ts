@@ -11,18 +11,18 @@ import { makeTaskDir } from '../../formats/harbor-task/save.ts'
 import { codeOf, writeAtomic } from '../../lib/files.ts'
 import { copyTree } from '../../lib/tree.ts'
 
-/** Where a task's Dockerfile is. */
+/** The path of a task's Dockerfile. */
 export function dockerfileOf(dir: string): string {
   return join(environmentDir(dir), 'Dockerfile')
 }
 
-/** Makes a copy of a task with another Dockerfile; a task that knows where it came from gets its former self as parent. */
+/** Copies a task with a new Dockerfile; if the task has a lineage, the original becomes the copy's parent. */
 export async function copyPinned(task: Task, dockerfile: string, dir: string): Promise<void> {
   await copyTree(task.dir, dir)
   await replaceText(dockerfileOf(dir), dockerfile)
   const lineage = parseLineage(task.metadata)
   if (lineage === null) return
-  // After a crash between two files, or once more after a change: the task it was first made from stays its parent.
+  // When repeated after a crash between two files or a later change, the original task stays the parent.
   const again = lineage.strategy === strategy && lineage.parents !== undefined
   const parents = again ? lineage.parents : [task.digests.content]
   const made: TaskLineage = { ...lineage, strategy, ...(parents && { parents }) }
@@ -34,7 +34,7 @@ export async function copyPinned(task: Task, dockerfile: string, dir: string): P
 
 const strategy = 'pin'
 
-/** Puts what is new in a pinned copy into the task itself, each file whole or not at all, the Dockerfile last. */
+/** Copies the changes of a pinned copy into the task itself, each file atomically, the Dockerfile last. */
 export async function pinInPlace(pinnedDir: string, dir: string): Promise<void> {
   for (const path of [taskFileName, join(basename(environmentDir(dir)), 'Dockerfile')]) {
     const text = await readTaskText(pinnedDir, join(pinnedDir, path))
@@ -42,7 +42,7 @@ export async function pinInPlace(pinnedDir: string, dir: string): Promise<void> 
   }
 }
 
-/** Writes a whole copy of a task to a path that is free. */
+/** Copies a whole task to a free path. */
 export async function copyTo(source: string, target: string): Promise<void> {
   await makeTaskDir(target, (temporary) => copyTree(source, temporary))
 }

@@ -3,7 +3,10 @@ import { basename, dirname, join } from 'node:path'
 import { ledgerFile } from '../../store/job-dir.ts'
 import { loadSums } from '../../store/ledger.ts'
 
-/** What a stage's budget leaves to the job of one directory: the jobs beside it have spent their part. Undefined: there is no limit. */
+/**
+ * What a stage's budget leaves for the job in one directory, after what its sibling jobs have spent. Undefined: no
+ * limit.
+ */
 export async function budgetLeft(budgetUsd: number | undefined, dir: string): Promise<number | undefined> {
   if (budgetUsd === undefined) return undefined
   const names = await readdir(dirname(dir)).catch(() => [])
