@@ -5,19 +5,19 @@ import { UserError } from '../core/errors.ts'
 import { codeOf } from '../lib/files.ts'
 import { signalGroup, spawnProcess } from '../lib/spawn-process.ts'
 
-/** How long a command has to end by itself after it was told to stop. */
+/** How long a command has to exit after being told to stop. */
 const graceMs = 30_000
 
 export interface CommandOptions {
   readonly log: string
   readonly signal: AbortSignal
-  /** Hears the leader of the process group before it is waited for. */
+  /** Receives the pid of the process group's leader once it has started. */
   readonly onStart?: ((pid: number) => Promise<void>) | undefined
 }
 
 /**
- * Runs a command of the user without a shell and gives its exit code, or the signal that ended it. What it prints goes to `log`. Whatever it
- * started in its process group is stopped when it has ended.
+ * Runs a user's command without a shell and returns its exit code, or the signal that ended it. Its output goes to
+ * `log`. Whatever it leaves running in its process group is stopped.
  */
 export async function runCommand(
   words: readonly string[],
@@ -49,7 +49,7 @@ export async function runCommand(
   }
 }
 
-/** Tells every process of a group to end, and after a while ends those that did not. */
+/** Sends SIGTERM to a process group, and kills what is left after a while. */
 export async function stopGroup(pid: number): Promise<void> {
   if (!signalGroup(pid, 'SIGTERM')) return
   const deadline = performance.now() + graceMs

@@ -12,25 +12,28 @@ import type { TasksRequest } from './job/tasks-request.ts'
 import { type RunControl, runTasks, type TasksEvent, type TasksResult } from './run-tasks.ts'
 import { Running } from './running.ts'
 
-/** What to evaluate: as for `runTasks`, on the tasks of a benchmark or on `tasks`. */
+/** What to evaluate: like `runTasks`, on a benchmark's tasks or on `tasks`. */
 export interface EvaluationRequest extends TasksRequest {
-  /** A benchmark by its name; it brings its tasks, its agent and the number of attempts. */
+  /** A benchmark's name; provides tasks, agent and number of attempts. */
   readonly benchmark?: string | undefined
-  /** The share of trials that may end in an infrastructure failure (default: 0.05); above it the result is partial. */
+  /**
+   * The largest share of trials that may end in an infrastructure failure (default: 0.05); above it the result is
+   * partial.
+   */
   readonly maxFailedShare?: number | undefined
-  /** How often trials without a score are run again after the job (default: 1). */
+  /** How often to rerun trials without a score after the job (default: 1). */
   readonly rounds?: number | undefined
-  /** Runs one trial before the job, to find out what is broken (default: true). */
+  /** Runs one trial before the job, to find problems early (default: true). */
   readonly smoke?: boolean | undefined
-  /** The least context that the model must have, where it is known. */
+  /** The minimum context length for the model, checked where it is known. */
   readonly minContextTokens?: number | undefined
 }
 
 export type EvaluationEvent =
   | TasksEvent
-  /** Something that was found in order before the job. */
+  /** A preflight check that passed. */
   | { readonly kind: 'check'; readonly check: PreflightCheck }
-  /** One trial runs before the job; it may take as long as the task allows. */
+  /** A trial is running before the job; it may take as long as its task allows. */
   | { readonly kind: 'smoke-start' }
 
 export interface EvaluationResult {
@@ -40,16 +43,16 @@ export interface EvaluationResult {
 }
 
 export interface EvaluationControl extends RunControl {
-  /** Called once with the finished result, complete or partial: the place where a result is registered. */
+  /** Called once with the finished result, complete or partial, so that it can be registered. */
   readonly register?: ((result: EvaluationResult) => Promise<void>) | undefined
 }
 
-/** In-job retries of a trial after an infrastructure failure. */
+/** Retries of a trial within the job after an infrastructure failure. */
 const usualRetries = 2
 
 /**
- * Evaluates a model, as `ot-agent eval run` does: looks at the server, runs one trial, then the job, then again the trials without a score,
- * and scores it. The same request with a job name resumes: only trials without a score are run.
+ * Evaluates a model, like `ot-agent eval run`: checks the server, runs one trial, then the job, then reruns trials
+ * without a score, and scores it. The same request with a job name resumes: only trials without a score are run.
  */
 export function runEvaluation(
   asked: EvaluationRequest,
@@ -99,7 +102,7 @@ interface Follower {
   readonly notify: (text: string) => void
 }
 
-/** Runs the job, and then what has no score, as long as rounds are left. */
+/** Runs the job, then reruns trials without a score until no rounds are left. */
 async function runRounds(request: TasksRequest, rounds: number, { signal, emit, notify }: Follower) {
   const follow = async (asked: TasksRequest): Promise<TasksResult> => {
     const run = runTasks(asked, { signal })

@@ -12,9 +12,9 @@ export interface RecipeRequest
   extends Pick<RecipeOptions, 'set' | 'limit'>,
     Pick<RecipeRun, 'share' | 'until' | 'shardRows' | 'memoryMb' | 'replay' | 'sharedCache'>,
     Pick<RolloutAsk, 'passEnv' | 'restartInterrupted'> {
-  /** Where its rows and results are kept (default: runs/NAME); the same directory resumes. */
+  /** Where rows and results are stored (default: runs/NAME); the same directory resumes. */
   readonly out?: string
-  /** What relative paths in the recipe count from (default: its file's folder, or the working directory). */
+  /** The folder that relative paths in the recipe start from (default: that of its file, or the working directory). */
   readonly folder?: string
 }
 
@@ -24,7 +24,7 @@ export interface RecipeResult extends Pick<RecipeOutcome, 'stages' | 'sinks' | '
   readonly dir: string
 }
 
-/** Makes the dataset of a recipe, or what is missing of it, as `ot-agent recipe run` does. `recipe` is an object or a file. */
+/** Makes a recipe's dataset, or the part still missing, like `ot-agent recipe run`. `recipe` is an object or a file. */
 export function runRecipe(
   recipe: Recipe | string,
   request: RecipeRequest = {},

@@ -10,7 +10,7 @@ export type { TasksRequest } from './job/tasks-request.ts'
 /** What happens while tasks are run. */
 export type TasksEvent =
   | { readonly kind: 'note'; readonly text: string }
-  /** The job's directory is there; `pending` of its trials are still to be run. `liveStats` follows the job as trials end. */
+  /** The job's directory exists; `pending` trials are still to run. `liveStats` is updated as trials end. */
   | ({ readonly kind: 'job-start'; readonly dir: string; readonly trials: number } & Pick<
       JobStart,
       'pending' | 'liveStats'
@@ -26,16 +26,16 @@ export interface TasksResult {
   /** The same for each agent, model and dataset. */
   readonly groups: ReadonlyMap<string, Denominators>
   readonly job: JobResult
-  /** Trials were cut short or not started because a budget was spent. */
+  /** True if trials were cut short or not started because a budget was spent. */
   readonly stoppedByBudget: boolean
 }
 
 export interface RunControl {
-  /** Stops the work; what has ended stays, and the same request resumes it. */
+  /** Stops the work; finished parts are kept, and the same request resumes it. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Runs tasks with an agent in sandboxes, as `ot-agent run` does, and keeps every trial in a job directory. */
+/** Runs tasks with an agent in sandboxes, like `ot-agent run`, and stores every trial in a job directory. */
 export function runTasks(request: TasksRequest, control: RunControl = {}): Running<TasksEvent, TasksResult> {
   return new Running(async (emit) => {
     const notify = (text: string) => emit({ kind: 'note', text })

@@ -1,6 +1,6 @@
 /**
- * Work that has begun. Iterate over it for its progress; await it for its result.
- * Events are kept from the moment iteration starts. Leaving the loop early does not stop the work; a signal does.
+ * Work in progress. Iterate over it for its progress; await it for its result. Events are kept from the moment
+ * iteration starts. Leaving the loop early does not stop the work; a signal does.
  */
 export class Running<Event, Result> implements PromiseLike<Result>, AsyncIterable<Event> {
   readonly #result: Promise<Result>
@@ -10,7 +10,7 @@ export class Running<Event, Result> implements PromiseLike<Result>, AsyncIterabl
     const emit = (event: Event) => {
       for (const listener of this.#listeners) listener(event)
     }
-    // The caller can start to iterate before the first event.
+    // Start later, so that the caller can begin iterating before the first event.
     this.#result = Promise.resolve().then(() => work(emit))
   }
 
@@ -47,7 +47,8 @@ export class Running<Event, Result> implements PromiseLike<Result>, AsyncIterabl
       const event = waiting[taken]
       if (event !== undefined) {
         taken++
-        // All at once: to move what is left for each event takes hours where a slow reader has many of them before it.
+        // Drop taken events in bulk: shifting the queue for each event would take hours with a slow reader and a long
+        // queue.
         if (taken >= 1000) [waiting, taken] = [waiting.slice(taken), 0]
         return { value: event, done: false }
       }

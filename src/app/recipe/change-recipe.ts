@@ -4,22 +4,25 @@ import { nearest } from '../../lib/nearest.ts'
 import { stageId } from '../../run/recipe/resolve.ts'
 import { setValues } from './set-in-document.ts'
 
-/** A stage that is put into a recipe below another one. */
+/** A stage to insert into a recipe after another one. */
 export interface AddedStage extends StageEntry {
-  /** The id of the stage whose rows it takes; what took them before takes its rows. With `from: []`, a source, it only stands below it. */
+  /**
+   * The id of the stage whose rows it takes; stages that took those rows now take the new stage's. With `from: []` it
+   * is a source and is only placed after it.
+   */
   readonly after: string
 }
 
-/** How a recipe differs from the one it is based on, by the ids of stages. Made in this order. */
+/** How a recipe differs from its base, by stage ids. Applied in this order. */
 export interface RecipeChange {
   readonly remove: readonly string[]
   readonly replace: Readonly<Record<string, Pick<StageEntry, 'use' | 'with'>>>
   readonly add: readonly AddedStage[]
-  /** `STAGE.OPTION` to its value, or `seed`. */
+  /** Maps `STAGE.OPTION` or `seed` to a value. */
   readonly set: Readonly<Record<string, unknown>>
 }
 
-/** A recipe with changes; `where` names them in messages. */
+/** Applies changes to a recipe; `where` names them in messages. */
 export function changeRecipe(recipe: Recipe, { remove, replace, add, set }: RecipeChange, where: string): Recipe {
   for (const id of [...remove, ...Object.keys(replace)]) requireStage(recipe, id, where)
   let changed = withoutStages(recipe, remove)
@@ -36,7 +39,7 @@ export function changeRecipe(recipe: Recipe, { remove, replace, add, set }: Reci
   return setValues(changed, set, where) as Recipe
 }
 
-/** A recipe without some of its stages; what took their rows takes those of the stages above them. */
+/** Removes stages from a recipe; stages that took their rows take those of the stages before them. */
 export function withoutStages(recipe: Recipe, without: readonly string[]): Recipe {
   const fromOf = new Map(recipe.stages.map((entry) => [stageId(entry), entry.from]))
   const above = (id: string): readonly string[] =>
@@ -66,7 +69,7 @@ function withStage(recipe: Recipe, { after, ...added }: AddedStage, where: strin
   return { ...recipe, stages: [...recipe.stages.slice(0, place + 1), { from: after, ...added }, ...below] }
 }
 
-/** The place of a stage; one that is not there is a UserError. */
+/** The index of a stage; a missing one is a UserError. */
 function requireStage({ stages }: Recipe, id: string, where: string): number {
   const ids = stages.map(stageId)
   const place = ids.indexOf(id)

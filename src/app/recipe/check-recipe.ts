@@ -11,14 +11,14 @@ export type { Missing } from './requirements.ts'
 
 export interface CheckedRecipe {
   readonly lock: RecipeLock
-  /** What each stage would take, give and cost; null where files that are missing would tell. */
+  /** What each stage would take, give and cost; null if missing files are needed to tell. */
   readonly forecast: readonly StageForecast[] | null
   readonly missing: readonly Missing[]
-  /** What is odd about it, though it can run. */
+  /** Oddities that do not keep it from running. */
   readonly warnings: readonly string[]
 }
 
-/** Says what a recipe would do, and what it lacks. Runs and writes nothing; `offline` asks nothing of the network. */
+/** Reports what a recipe would do, and what it lacks. Runs and writes nothing; `offline` makes no network requests. */
 export async function checkRecipe(
   file: string,
   { out, offline = false, ...options }: RecipeOptions & { readonly out?: string; readonly offline?: boolean },
@@ -29,7 +29,7 @@ export async function checkRecipe(
   const contextOf = contextBefore({ ...recipe, stages, lock }, dir, signal)
   const lacking = await findMissing(stages, contextOf, { offline, signal })
   const told = await forecast(stages, lock.limit, contextOf).catch((error: unknown) => {
-    // Counts of files that are missing cannot be told; what is missing then says enough.
+    // Counts depend on missing files, which are reported anyway.
     if (error instanceof UserError && lacking.length > 0) return null
     throw error
   })

@@ -21,10 +21,10 @@ import { judgeBy, openJudge } from '../job/open-judge.ts'
 import { budgetLeft } from './budget-left.ts'
 import type { RolloutAsk } from './roll-out.ts'
 
-/** Reaches a model whose calls an account pays for. */
+/** Connects to a model whose calls are charged to an account. */
 type Reach = (settings: ModelSettings, signal: AbortSignal, account: Account) => Promise<ModelClient>
 
-/** Puts tasks through the verification spine, and books what their judge asks for as the jobs of a recipe do. */
+/** Runs tasks through the verification spine, and books their judge's usage as a recipe's jobs do. */
 export function checkTasksWith(
   reach: Reach,
   { passEnv, standInJudge }: Pick<RolloutAsk, 'passEnv' | 'standInJudge'> = {},
@@ -55,7 +55,7 @@ export function checkTasksWith(
         const task = await loadTask(dir)
         if (!startOnly) await refuseUnjudged([task], judge, judgeHint)
         const { verdict, reason, detail } = await prove(task)
-        // A result that was not judged for lack of money says nothing about the task.
+        // A result left unjudged because the budget ran out says nothing about the task.
         if (verdict === 'unknown' && books.isSpent()) throw spentUp(request, done, dirs.length)
         done++
         return verdict === 'accepted' ? { dir, reason: null } : { dir, reason, detail }
@@ -67,7 +67,7 @@ export function checkTasksWith(
   }
 }
 
-/** Who judges some tasks and gives a second opinion on them, and what that may cost. */
+/** The models that judge tasks and give a second opinion, with their budget. */
 async function openBooks(request: SpineRequest, reach: Reach, standInJudge?: Judge) {
   const { booksDir, budgetUsd, judge: settings, opinion: opining, signal, tell } = request
   if (!settings && !opining)

@@ -56,6 +56,6 @@ test('a plug-in that a stage names by its path counts from the folder of the rec
     { kind: 'agent', agent: { name: join(dir, 'mine.ts') } },
     { kind: 'model', model: { model: 'x', engine: join(dir, 'engine.ts') } },
   ])
-  // A recipe that moves with its plug-ins is still the same.
+  // A recipe moved along with its plug-ins is still the same recipe.
   expect(stage.identity).toMatchObject({ agent: { name: './mine.ts' }, judge: { model: './judge.ts' } })
 })

@@ -16,7 +16,7 @@ import { withoutStages } from './change-recipe.ts'
 import { givingTasks } from './maker-tasks.ts'
 import { setInDocument, textsIn } from './set-in-document.ts'
 
-/** A recipe as it is written. */
+/** A recipe's file format. */
 export const recipeSchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'expected letters, digits, dots and dashes'),
   summary: z.string().optional(),
@@ -31,40 +31,46 @@ export const recipeSchema = z.strictObject({
   ),
 })
 
-/** Options of every command that reads a recipe. */
+/** Options shared by every command that reads a recipe. */
 export interface RecipeOptions {
   readonly set?: readonly string[] | undefined
   readonly limit?: number | undefined
-  /** For a rehearsal: stages that are left out, and sources that composed tasks stand in for. */
+  /** For a rehearsal: stages to leave out, and sources to replace with composed tasks. */
   readonly rehearsal?: { readonly without: readonly string[]; readonly standIns: readonly string[] } | undefined
 }
 
-/** Where a recipe's file lies: what relative paths in it count from. One of a package counts from the working directory. */
+/**
+ * The folder of a recipe's file, which relative paths in it start from. For a recipe in a package it is the working
+ * directory.
+ */
 function folderOf(file: string): string {
   const { from, isPackage } = parseImportPath(file)
   if (isPackage) return process.cwd()
   return statSync(from, { throwIfNoEntry: false })?.isDirectory() ? from : dirname(from)
 }
 
-/** Paths in a recipe count from its folder; those given with --set from the working directory, where they were typed. */
+/**
+ * Resolves paths: those in a recipe start from its folder, those given with --set from the working directory, where
+ * they were typed.
+ */
 function pathResolver(dir: string, settings: readonly string[]): (path: string) => string {
   const typed = new Set(settings.flatMap(textsIn))
   return (path) => resolve(typed.has(path) ? process.cwd() : dir, path)
 }
 
-/** Reads a recipe's file, lays `--set` values over it, makes its stages and checks that they fit. */
+/** Reads a recipe's file, applies `--set` values, makes its stages and checks that they fit together. */
 export async function loadRecipe(file: string, options: RecipeOptions): Promise<ResolvedRecipe> {
   const { value, where } = await loadImported(file)
   return makeRecipe(value, { where, folder: folderOf(file) }, options)
 }
 
-/** A recipe as it is written, for changes to it; `makeRecipe` takes it from there. */
+/** Reads a recipe unresolved, so that it can be changed and passed to `makeRecipe`. */
 export async function readRecipe(file: string): Promise<{ recipe: Recipe; where: string; folder: string }> {
   const { value, where } = await loadImported(file)
   return { recipe: parseRecipe(setInDocument(value, []), where), where, folder: folderOf(file) }
 }
 
-/** The same for a recipe that a program holds; relative paths in it count from `folder`. */
+/** The same for a recipe held by a program; its relative paths start from `folder`. */
 export async function makeRecipe(
   value: unknown,
   { where, folder }: { readonly where: string; readonly folder: string },
@@ -101,7 +107,10 @@ function rehearsed(recipe: Recipe, { without, standIns }: NonNullable<RecipeOpti
 
 const composed = { pipeline: 'terminal-composer', args: { count: 2, check: false } }
 
-/** Agents and sandboxes are looked up by name before anything runs: hours of work may stand above the stage that wants them. */
+/**
+ * Looks up agents and sandboxes by name before anything runs, because the stage that needs them may come after hours of
+ * work.
+ */
 async function refuseUnknownPlugIns(
   { agent, sandbox }: Readonly<Record<string, unknown>>,
   resolvePath: (path: string) => string,
@@ -127,7 +136,7 @@ function parseRecipe(value: unknown, where: string): Recipe {
   )
 }
 
-/** Warnings about a recipe that can run: it exports a dataset that was not compared with benchmarks. */
+/** Warnings about a recipe that can run: it exports a dataset without comparing it with benchmarks. */
 export function warningsOf({ stages }: Pick<RecipeLock, 'stages'>): readonly string[] {
   const makesDataset = stages.some(({ use }) => use.startsWith('exporters/'))
   if (!makesDataset || stages.some(({ use }) => use.endsWith('/decontaminated'))) return []

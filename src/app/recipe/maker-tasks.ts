@@ -7,7 +7,7 @@ import { saveTaskDraft } from '../../formats/harbor-task/draft.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { taskRowOf } from '../../stages/shared/task-row.ts'
 
-/** A maker as a stage of a recipe: its drafts go on as tasks. Any other stage stays as it is. */
+/** Wraps a maker as a stage of a recipe that turns its drafts into tasks. Any other stage is returned as is. */
 export function givingTasks(stage: AnyStage): AnyStage {
   if (stage.kind !== 'map' || stage.gives !== 'draft') return stage
   return {
@@ -21,7 +21,7 @@ export function givingTasks(stage: AnyStage): AnyStage {
 
 async function taskOf(draft: TaskDraft, workDir: string): Promise<TaskRow | Dropped> {
   const { name, lineage } = Object(draft)
-  // Of a plug-in of a user, which nothing has checked.
+  // The draft may come from a user's plug-in and is unchecked.
   if (typeof name !== 'string' || typeof lineage?.pipeline !== 'string')
     return { drop: 'bad-draft', detail: 'expected a draft with a name and a lineage' }
   await mkdir(workDir, { recursive: true })

@@ -18,13 +18,13 @@ export type RecipeToRun = Omit<RecipeRun, 'services' | 'signal' | 'onEvent' | 'r
 
 /** How a caller follows a recipe while it runs. */
 export interface RecipeFollower {
-  /** Settings for all trials, and how their progress is followed. */
+  /** Settings for all trials, and how to follow their progress. */
   readonly trials: RolloutAsk
   readonly onEvent?: ((event: RecipeEvent) => void) | undefined
   readonly signal: AbortSignal
 }
 
-/** Runs a recipe with everything this program has. */
+/** Runs a recipe with all built-in services. */
 export async function performRecipe(run: RecipeToRun, follower: RecipeFollower): Promise<RecipeOutcome> {
   const { trials, signal, onEvent = () => {} } = follower
   const services = stageServices(signal, trials)

@@ -10,12 +10,12 @@ import { readResult } from '../../run/recipe/results.ts'
 export type { DroppedRow, DroppedRows } from '../../run/recipe/dropped.ts'
 export type { RowLineage, Sighting } from '../../run/recipe/lineage.ts'
 
-/** What a finished run did, with the scores that stages chose rows by. */
+/** What a finished run did, with the scores by which stages selected rows. */
 export interface ExplainedRun extends RecipeReport {
   readonly scores: readonly ({ readonly stage: string } & ScoreStatistics)[]
 }
 
-/** What each stage of a finished run kept, of which source, and by which scores. */
+/** How many rows of each source every stage of a finished run kept, and by which scores. */
 export async function explainRun(given: string): Promise<ExplainedRun> {
   const dir = resolve(given)
   const report = await readReport(dir)
@@ -27,7 +27,7 @@ export async function explainRun(given: string): Promise<ExplainedRun> {
   return { ...report, scores }
 }
 
-/** The way of one row of a finished run, by its id or the name of its trial. */
+/** The lineage of one row of a finished run, given its id or the name of its trial. */
 export async function lineageOfRow(out: string, row: string): Promise<RowLineage> {
   const dir = resolve(out)
   const found = await traceLineage(dir, await readReport(dir), row)
@@ -35,7 +35,7 @@ export async function lineageOfRow(out: string, row: string): Promise<RowLineage
   throw new UserError(`${dir} has no row ${JSON.stringify(row)}`, 'ids are in the column `id` of the dataset')
 }
 
-/** Rows that a stage of a finished run dropped, and why. */
+/** The rows that a stage of a finished run dropped, with reasons. */
 export async function droppedRows(out: string, ask: DroppedAsk): Promise<DroppedRows> {
   const dir = resolve(out)
   return readDropped(dir, await readReport(dir), ask)

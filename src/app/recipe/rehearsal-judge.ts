@@ -7,8 +7,8 @@ import { walkTree } from '../../lib/tree.ts'
 import { rubricSchema } from '../../stages/shared/judging/rubric.ts'
 
 /**
- * Takes the place of a judge in a rehearsal, where the tasks' own solutions are played. It asks no model: work that holds the rubric's reference gets 1, anything else
- * 0. A rubric without a reference is content with any text.
+ * Replaces a judge in a rehearsal, in which the tasks' own solutions are played. It calls no model: work containing the
+ * rubric's reference gets 1, anything else 0. A rubric without a reference accepts any text.
  */
 export const rehearsalJudge: Judge = async ({ rubric, submissionDir }) => {
   const { reference = '' } = rubricSchema.parse(readJson(rubric))

@@ -4,8 +4,8 @@ import { estimateTokens } from '../../lib/estimate-tokens.ts'
 type Schema = Readonly<Record<string, unknown>>
 
 /**
- * Takes the place of a model that a stage asks: its replies have the form that was asked for and no meaning. JSON is the smallest
- * document of the schema, a question of yes or no gets a yes, and anything else its own words back.
+ * Replaces a model in a rehearsal: its replies have the requested form but no meaning. JSON is the smallest document of
+ * the schema, a yes-no question gets a yes, and anything else is echoed back.
  */
 export function rehearsalModel(model: string): ModelClient {
   return {
@@ -37,7 +37,7 @@ function replyTo({ messages, jsonSchema }: ModelRequest): string {
   return `A rehearsal: these are the words of the question.\n\n${asked}`
 }
 
-/** The smallest value of a JSON schema; of a number the largest, which filters by a score let through. */
+/** The smallest value of a JSON schema, except for numbers: the largest, so that score filters let it through. */
 function smallest(schema: Schema): unknown {
   if ('const' in schema) return schema.const
   if (Array.isArray(schema.enum)) return schema.enum[0]

@@ -22,17 +22,17 @@ import { replayRows } from './replay-rows.ts'
 import { type RolloutAsk, rollOut } from './roll-out.ts'
 import { loadPipeline, pipelineFingerprint, runPipeline } from './run-pipeline.ts'
 
-/** Rows of each source in a rehearsal. */
+/** Rows per source in a rehearsal. */
 export const rehearsalRows = 2
-/** Trials at once: a rehearsal runs on any machine. */
+/** Concurrent trials: a rehearsal must run on any machine. */
 const concurrency = 2
-/** The pipeline whose tasks take the place of those that cannot be made here. It needs nothing but a seed. */
+/** The pipeline whose tasks replace those that cannot be made here. It needs nothing but a seed. */
 const standInPipeline = 'terminal-composer'
 const standInAgent = 'terminus-2'
 const local: PlugInChoice = { name: 'local' }
 const teacher: ModelSettings = { model: 'scripted/stand-in', engine: 'scripted', options: { tasks: '{tasks}' } }
 
-/** What stages ask for, done with fixtures, stand-ins and local sandboxes; every substitution is said. */
+/** Services for stages built on fixtures, stand-ins and local sandboxes; every substitution is reported. */
 export function rehearsalServices(rehearsal: Rehearsal, trials: RolloutAsk): StageServices {
   const inLocal = (sandbox: PlugInChoice): PlugInChoice => {
     if (sandbox.name === local.name) return sandbox
@@ -64,7 +64,7 @@ export function rehearsalServices(rehearsal: Rehearsal, trials: RolloutAsk): Sta
       if (opinion) rehearsal.notExercised(`second opinions of ${opinion.solver.model}`)
       const checked = checkTasksWith(async ({ model }) => rehearsalModel(model), asked)
       for await (const task of checked(dirs, { ...request, sandbox: inLocal(request.sandbox), concurrency })) {
-        // What only another kind of sandbox could prove goes on unproven, so that later stages see it.
+        // Tasks that only another kind of sandbox could prove continue unproven, so that later stages get rows.
         if (needsOther(task.detail)) rehearsal.notExercised(cannotRun(task.detail))
         yield needsOther(task.detail) ? { dir: task.dir, reason: null } : task
       }
@@ -82,7 +82,7 @@ function isStandIn({ engine }: ModelSettings): boolean {
   return engine === teacher.engine
 }
 
-/** Agents that are installed from the network stay at home. */
+/** Replaces agents that would have to be installed from the network. */
 async function withoutTools(agent: PlugInChoice, rehearsal: Rehearsal): Promise<PlugInChoice> {
   if (!(await makeAgent(agent.name, agent.options)).toolDirs) return agent
   rehearsal.substituted(`${standInAgent} for ${agent.name}`)
@@ -101,11 +101,11 @@ function cannotRun(detail: string | undefined): string {
   return `tasks that need ${needed ?? 'another kind of sandbox'}`
 }
 
-/** Arguments that say where rows, models and sandboxes are, and how many tasks are made. */
+/** Arguments that say where rows, models and sandboxes are, and how many tasks to make. */
 const outward =
   /^(?:source|inputDir|limit|model|apiBase|apiKeyEnv|engine|engineKwarg|engineConfig|endpointJson|environment|environmentKwarg|nConcurrent|check|judge[A-Z]\w*)$/
 
-/** A pipeline on rows that are here, with the arguments that make it run without a model; where it has none, composed tasks. */
+/** Runs a pipeline on local rows, with arguments that let it run without a model; if it cannot, uses composed tasks. */
 async function offlineRequest(pipeline: string, args: PipelineArgs, rehearsal: Rehearsal) {
   const loaded = await loadPipeline(pipeline)
   const named = Object.fromEntries(Object.entries(args).map(([name, value]) => [camelCase(name), value]))
@@ -118,7 +118,7 @@ async function offlineRequest(pipeline: string, args: PipelineArgs, rehearsal: R
     const composed = { ...fixture, limit: rehearsalRows, check: false, count: rehearsalRows }
     return { pipeline: standInPipeline, args: { seed: args.seed, ...composed } }
   }
-  // Scripted replies answer the rows of the fixture alone.
+  // Scripted replies only fit the fixture's rows.
   const rows = asks ? fixture : await rowsOf(named)
   if (named.source !== undefined && named.source !== 'fixture' && rows === fixture)
     rehearsal.substituted(`the fixture of ${pipeline} for its source`)
@@ -128,14 +128,14 @@ async function offlineRequest(pipeline: string, args: PipelineArgs, rehearsal: R
 
 const fixture = { source: 'fixture' }
 
-/** Where rows come from: the source of the recipe where its files are on this machine, otherwise the fixture. */
+/** Where rows come from: the recipe's source if its files are on this machine, else the fixture. */
 async function rowsOf({ source, inputDir }: PipelineArgs): Promise<PipelineArgs> {
   const path = source === 'real' ? inputDir : source
   const isHere = typeof path === 'string' && path !== 'fixture' && ((await exists(path)) || isGlob(path))
   return isHere ? { source, ...(source === 'real' && { inputDir }) } : fixture
 }
 
-/** The arguments with which a pipeline runs on its fixture and without a model, where it needs any. */
+/** The arguments with which a pipeline runs on its fixture and without a model; null if it needs none. */
 async function offlineArgs({ dir }: LoadedPipeline): Promise<PipelineArgs | null> {
   const file = join(dir, 'offline-args.json')
   const text = await readTextIfExists(file)
@@ -143,7 +143,7 @@ async function offlineArgs({ dir }: LoadedPipeline): Promise<PipelineArgs | null
   const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(text))
   if (!parsed.success)
     throw new UserError(`${file}: expected an object of arguments`, 'for example {"model": "scripted/author"}')
-  // Paths in it count from the folder that holds data/.
+  // Paths in it are relative to the folder that holds data/.
   const located = (value: unknown): unknown =>
     typeof value === 'string'
       ? value.replace(`data/${basename(dir)}/`, `${dir}/`)

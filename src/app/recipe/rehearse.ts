@@ -16,10 +16,10 @@ import { contextBefore } from './start.ts'
 
 /** What a rehearsal found out about one stage. */
 export interface RehearsedStage extends StageCount {
-  /** What took the place of the real thing. */
+  /** Replacements for the real thing. */
   readonly substituted: readonly string[]
   readonly notExercised: readonly string[]
-  /** It dropped all it was given, and its rows went on without it. */
+  /** True if it dropped all its input and its rows went on without it. */
   readonly endedEmpty: boolean
 }
 
@@ -29,13 +29,13 @@ export interface RehearsalReport {
   readonly dir: string
   readonly stages: readonly RehearsedStage[]
   readonly outputs: readonly Pick<RecipeOutcome['sinks'][number], 'id' | 'dir' | 'counts' | 'replay'>[]
-  /** The stage that gave nothing and that later ones cannot do without; null when every stage had work. */
+  /** The stage that gave nothing and that later ones need; null if every stage had work. */
   readonly brokenAt: string | null
 }
 
 /**
- * Runs every stage of a recipe on fixtures, stand-ins and local sandboxes, two rows of each source. A filter that drops all of them is
- * left out and said so, and the rest is run again from there, so that every later stage has work.
+ * Runs every stage of a recipe on fixtures, stand-ins and local sandboxes, with two rows per source. A filter that
+ * drops all of them is reported and skipped, and the run continues from there, so that every later stage has work.
  */
 export async function rehearse(
   file: string,
@@ -71,7 +71,7 @@ export async function rehearse(
   }
 }
 
-/** What stages said about themselves, by their ids; each thing once, however often it was said. */
+/** What stages reported, by stage id, without repetitions. */
 class Notes {
   private readonly all = new Map<string, { readonly substituted: Set<string>; readonly notExercised: Set<string> }>()
 
@@ -90,13 +90,13 @@ class Notes {
   }
 }
 
-/** Sources of tasks that cannot be reached without a network, or whose files are not here: composed tasks take their place. */
+/** Task sources that need the network, or whose files are missing here: composed tasks replace them. */
 async function sourcesToReplace(recipe: ResolvedRecipe, dir: string, notes: Notes): Promise<readonly string[]> {
   const contextOf = contextBefore(recipe, dir, new AbortController().signal)
   const replaced: string[] = []
   for (const live of recipe.stages.filter(({ form }) => form === 'source')) {
     const own = 'needs' in live.stage ? await live.stage.needs?.(contextOf(live)) : undefined
-    // A pipeline has a fixture, and takes arguments that have to be right all the same.
+    // A pipeline has a fixture, but its arguments must still be valid.
     if (own?.some(({ kind }) => kind === 'pipeline')) await needsOf(live, contextOf(live))
     const gap = await sourceGap(own ?? [])
     if (gap === null) continue
@@ -113,7 +113,7 @@ async function sourcesToReplace(recipe: ResolvedRecipe, dir: string, notes: Note
   return replaced
 }
 
-/** A rehearsal never resumes, and never touches a run. */
+/** Clears the directory: a rehearsal never resumes, and never touches a run. */
 async function beginAnew(dir: string): Promise<void> {
   const lock = await readTextIfExists(join(dir, 'lock.json'))
   const names = await namesIn(dir)
@@ -133,7 +133,7 @@ function emptyStage({ stages }: ResolvedRecipe, { steps, emptyAt }: RecipeOutcom
   return stages.find(({ id }) => id === first?.id) ?? null
 }
 
-/** Whether rows can go on without a stage: it gives what it takes, of one branch. */
+/** Whether rows can skip a stage: it gives what it takes, from a single branch. */
 function isOptional({ takes, gives, from, form }: LiveStage): boolean {
   return form !== 'source' && takes === gives && from.length === 1
 }

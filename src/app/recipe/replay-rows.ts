@@ -8,7 +8,7 @@ import { settingsFor } from '../replay/settings-for.ts'
 import { summarize } from '../replay/summary.ts'
 import type { RolloutAsk } from './roll-out.ts'
 
-/** Replays rows that a recipe is about to write, with the jobs it rolled them out in and the tasks it has. */
+/** Replays rows that a recipe is about to write, using its rollout jobs and its tasks. */
 export async function replayRows(
   { runDir, rows, tasks, signal }: ReplaySample,
   { passEnv }: Pick<RolloutAsk, 'passEnv'> = {},

@@ -14,26 +14,28 @@ import { naming } from '../../run/recipe/stage-failure.ts'
 import { engineRequestFor, findEngine } from '../engine/engine-request.ts'
 import { pipelineNeeds } from './run-pipeline.ts'
 
-/** What is not there, and the command or the change that provides it. */
+/** Something missing, and the command or change that provides it. */
 interface Gap {
   readonly what: string
   readonly provide: string
-  /** It may still come while the recipe runs, as a server that is started later: no reason not to begin. */
+  /** True if it may still appear while the recipe runs, such as a server started later; no reason not to start. */
   readonly later: boolean
 }
 
-/** Something that stages of a recipe cannot run without. */
+/** Something missing that stages of a recipe cannot run without. */
 export interface Missing extends Gap {
   readonly stages: readonly string[]
 }
 
 export interface Look {
-  /** Asks nothing of the network: servers, clouds and datasets are taken to be there. Keys are looked for all the same. */
+  /** Makes no network requests: servers, clouds and datasets are assumed to exist. Keys are still looked for. */
   readonly offline: boolean
   readonly signal: AbortSignal
 }
 
-/** Looks for everything that stages need, and lists what is missing. A recipe that is wrong is a UserError. Touches nothing. */
+/**
+ * Looks for everything that stages need, and lists what is missing. An invalid recipe is a UserError. Changes nothing.
+ */
 export async function findMissing(
   stages: readonly LiveStage[],
   contextOf: (stage: LiveStage) => StageContext,
@@ -55,7 +57,7 @@ export async function findMissing(
   return found.flat()
 }
 
-/** Why a source cannot give its rows here and now, without a network; null when it can. */
+/** Why a source cannot give its rows here without a network; null if it can. */
 export async function sourceGap(needs: readonly Need[]): Promise<string | null> {
   for (const need of needs) {
     if (need.kind === 'dataset' && !need.repo.startsWith('file:')) return `${need.repo} is on the Hub`
@@ -66,7 +68,7 @@ export async function sourceGap(needs: readonly Need[]): Promise<string | null> 
   return null
 }
 
-/** What a stage cannot run without; a pipeline stands for what it needs itself. */
+/** What a stage needs in order to run; for a stage that runs a pipeline, what the pipeline needs. */
 export async function needsOf({ stage }: LiveStage, at: StageContext): Promise<readonly Need[]> {
   const needs = 'needs' in stage && stage.needs ? await stage.needs(at) : []
   const each = needs.map(async (need) => (need.kind === 'pipeline' ? pipelineNeeds(need.pipeline, need.args) : [need]))
@@ -118,7 +120,7 @@ async function gapOfModel(settings: ModelSettings, { offline, signal }: Look): P
   )
   return orGap(signal, async (within) => {
     const engine = await makeEngine(found.name, options)
-    // The tasks that a stand-in plays are made by the stages above.
+    // The tasks that a stand-in plays are made by earlier stages.
     const isLater = Object.values(found.options).includes('{tasks}')
     if (isLater || (offline && engine.endpoint !== null)) return null
     const health = await engine.health(within)
@@ -162,10 +164,10 @@ async function gapOfDataset(repo: string, revision: string | null, { offline, si
   })
 }
 
-/** No single look may hold up a command longer. */
+/** Time limit of one check, so that it cannot hold up a command. */
 const lookSec = 20
 
-/** Looks, within bounds. What the user can provide is thrown as a UserError; what the network may bring back, as a BoundaryError. */
+/** Runs a check within its time limit. Users' mistakes arrive as UserErrors, and network failures as BoundaryErrors. */
 async function orGap(signal: AbortSignal, look: (signal: AbortSignal) => Promise<Gap | null>): Promise<Gap | null> {
   try {
     const gap = await withDeadline(lookSec, signal, look)
@@ -179,11 +181,11 @@ async function orGap(signal: AbortSignal, look: (signal: AbortSignal) => Promise
   }
 }
 
-/** A rollout leaves about so much on the disk. */
+/** Approximate disk use of one rollout. */
 const rolloutBytes = 100e3
 const leastBytes = 1e9
 
-/** Whether the disk of a run's directory has room for what it will write; the directory need not be there yet. */
+/** Checks that the disk has room for what a run will write; its directory need not exist yet. */
 export async function findRoom(dir: string, rollouts: number): Promise<Missing | null> {
   let above = resolve(dir)
   while (!(await exists(above)) && above !== dirname(above)) above = dirname(above)

@@ -15,20 +15,20 @@ import type { Notify, TasksRequest } from '../job/tasks-request.ts'
 import { traceMaker } from '../traces/trace-maker.ts'
 import { budgetLeft } from './budget-left.ts'
 
-/** What holds for all trials of a recipe, and how its caller follows them. */
+/** Settings for all trials of a recipe, and how its caller follows them. */
 export interface RolloutAsk {
   readonly notify: Notify
-  /** Follows the trials of one rollout, whose progress is told line by line. */
+  /** Follows the trials of one rollout, whose progress is reported line by line. */
   readonly watchTrials?: ((tell: (line: string) => void) => JobFollower['watch']) | undefined
-  /** Variables of this machine that tasks may have. */
+  /** Variables of this machine that tasks may use. */
   readonly passEnv?: readonly string[] | undefined
   /** Judges in place of the models that stages name. */
   readonly standInJudge?: Judge | undefined
-  /** Leaves out what interrupted attempts recorded. */
+  /** Discards what interrupted attempts recorded. */
   readonly restartInterrupted?: boolean | undefined
 }
 
-/** Runs one trial of each task as `ot-agent run` does, in the packed layout, and gives what became of every one of them. */
+/** Runs one trial per task, like `ot-agent run` in the packed layout, and yields the outcome of each. */
 export async function* rollOut(request: RolloutRequest, asked: RolloutAsk): AsyncIterable<RolledOut> {
   await runTrials(request, asked)
   if (!(await exists(request.jobDir))) return
@@ -44,7 +44,7 @@ export async function* rollOut(request: RolloutRequest, asked: RolloutAsk): Asyn
   }
 }
 
-/** A trial without a trace is described by its end; an infrastructure failure is never the agent's. */
+/** Why a trial has no trace, according to how it ended; an infrastructure failure is never blamed on the agent. */
 function whyNone({ end }: TrialRecord, { reason, detail, traceSource }: Drop): { drop: string; detail: string } {
   if (traceSource !== null || end.kind === 'scored') return { drop: reason, detail }
   if (end.kind === 'cancelled') return { drop: 'cancelled', detail }
@@ -52,7 +52,7 @@ function whyNone({ end }: TrialRecord, { reason, detail, traceSource }: Drop): {
   return { drop: `failed-${boundary}`, detail: `${code}: ${message}` }
 }
 
-/** Runs what has not run yet; nothing when the jobs beside it have spent the money. */
+/** Runs the trials still missing; none if sibling jobs have spent the budget. */
 async function runTrials(
   whole: RolloutRequest,
   { notify, watchTrials, standInJudge, ...trials }: RolloutAsk,
@@ -78,7 +78,7 @@ function jobRequestOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ..
   const engine = model?.engine ?? (model?.apiBase === undefined ? undefined : 'openai-compatible')
   return {
     ...{ tasks: tasksDir, agent, sandbox, concurrency },
-    // The job resumes when the model is served somewhere else: its address is no part of the job.
+    // A job can resume with a model served elsewhere: the address is not part of the job.
     ...(model && {
       model: { model: model.model, engine, options: withFolder(model.options, tasksDir) },
       address: model,
@@ -92,7 +92,7 @@ function jobRequestOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ..
   }
 }
 
-/** A stand-in that plays the tasks' own solutions finds them where `{tasks}` stands among its options. */
+/** Replaces `{tasks}` in options with the tasks' folder, for a stand-in that plays the tasks' own solutions. */
 function withFolder(options: ModelSettings['options'], tasksDir: string): ModelSettings['options'] {
   return (
     options &&

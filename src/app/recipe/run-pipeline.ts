@@ -14,7 +14,7 @@ import { type GenerateOptions, type PipelineArgs, parsePipelineArgs } from '../g
 import { performGeneration, requestOf } from '../generate/perform-generation.ts'
 import { parsedAssignments } from '../job/assignments.ts'
 
-/** Runs the tasks stage of a pipeline, resuming an earlier run, and gives every task's directory and every reject. */
+/** Runs the tasks stage of a pipeline, resuming an earlier run, and yields every task's directory and every reject. */
 export const runPipeline: StageServices['pipeline'] = async function* ({ pipeline, args, outDir, signal }) {
   const loaded = await loadPipeline(pipeline)
   const options = { ...optionsOf(loaded, pipeline, args), outputDir: outDir }
@@ -24,7 +24,7 @@ export const runPipeline: StageServices['pipeline'] = async function* ({ pipelin
   yield* rejectsOf(outDir)
 }
 
-/** What a pipeline cannot run without, given its arguments; one that is not there, or takes other arguments, is a UserError. */
+/** What a pipeline needs to run with the given arguments; an unknown pipeline or argument is a UserError. */
 export async function pipelineNeeds(pipeline: string, args: PipelineArgs): Promise<readonly Need[]> {
   const loaded = await loadPipeline(pipeline)
   const { pipeline: found } = loaded
@@ -42,7 +42,7 @@ function modelNeeds(
   name: string,
   { model: [model] = [], apiBase, engine, apiKeyEnv, ...rest }: GenerateOptions,
 ): Need[] {
-  // What a file says about the model is read when the pipeline runs.
+  // Model settings in a file are read when the pipeline runs.
   const files = [rest.engineConfig, rest.endpointJson].filter((path) => path !== undefined)
   const provide = 'write the file, or set the model with args: { model, apiBase }'
   if (files.length > 0) return files.map((path) => ({ kind: 'file', path, what: 'where the model is', provide }))
@@ -54,12 +54,12 @@ function modelNeeds(
   return [{ kind: 'model', model: { model, apiBase, engine, apiKeyEnv, options } }]
 }
 
-/** Loads a pipeline by its name or its file. */
+/** Loads a pipeline by name or file. */
 export async function loadPipeline(pipeline: string): Promise<LoadedPipeline> {
   return loadPipelineFile(await pipelineFile(pipeline))
 }
 
-/** A digest of a pipeline's code and of the rows that come with it. */
+/** A digest of a pipeline's code and the rows that come with it. */
 export async function pipelineFingerprint(pipeline: string): Promise<string> {
   const { digest, dir } = await loadPipeline(pipeline)
   const hash = createHash('sha256').update(digest)
@@ -68,7 +68,7 @@ export async function pipelineFingerprint(pipeline: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** A pipeline that comes with the program is known by its name; any other by its file. */
+/** The file of a pipeline; built-in ones can be given by name. */
 async function pipelineFile(pipeline: string): Promise<string> {
   const shipped = join(packageRoot, 'data', pipeline, 'generate.ts')
   if (!isName(pipeline) || (await exists(shipped))) return isName(pipeline) ? shipped : pipeline
@@ -84,7 +84,7 @@ function isName(pipeline: string): boolean {
 }
 
 function optionsOf(loaded: LoadedPipeline, pipeline: string, args: PipelineArgs): GenerateOptions {
-  // The recipe says what its rows are compared with.
+  // Decontamination is the recipe's decision.
   const given = { decontaminate: false, ...args }
   return { ...parsePipelineArgs(pipeline, given, loaded.pipeline.options), stage: 'tasks', upload: false, quiet: true }
 }

@@ -8,7 +8,7 @@ import { replayRows } from './replay-rows.ts'
 import { type RolloutAsk, rollOut } from './roll-out.ts'
 import { pipelineFingerprint, runPipeline } from './run-pipeline.ts'
 
-/** What stages of a recipe may ask for, done the way the other commands do it. */
+/** The services available to a recipe's stages, which work like the other commands. */
 export function stageServices(signal: AbortSignal, asked: RolloutAsk): StageServices {
   return {
     model: (settings) => reachModel(settings, signal),

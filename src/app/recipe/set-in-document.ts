@@ -5,8 +5,8 @@ import { stageId } from '../../run/recipe/resolve.ts'
 import { parsePath, setAt } from '../job/assignments.ts'
 
 /**
- * Lays `path=value` settings over a recipe: `seed=3`, or `STAGE.OPTION=VALUE` for an option of a stage, by the stage's id.
- * A value is JSON where it reads as such, otherwise text.
+ * Applies `path=value` settings to a recipe: `seed=3`, or `STAGE.OPTION=VALUE` for an option of the stage with that id.
+ * The value is parsed as JSON if possible, else taken as text.
  */
 export function setInDocument(recipe: unknown, settings: readonly string[]): unknown {
   const document = plain(recipe)
@@ -18,14 +18,14 @@ export function setInDocument(recipe: unknown, settings: readonly string[]): unk
   return document
 }
 
-/** The same for values that were not typed as text, by their paths; `where` is for messages. */
+/** The same for values that were not given as text, by path; `where` is for messages. */
 export function setValues(recipe: unknown, values: Readonly<Record<string, unknown>>, where: string): unknown {
   const document = plain(recipe)
   for (const [path, value] of Object.entries(values)) apply(document, path, plain(value), `${where}: ${path}`)
   return document
 }
 
-/** Every text among the values of a `path=value` setting. */
+/** Every string among the values of a `path=value` setting. */
 export function textsIn(setting: string): readonly string[] {
   const collect = (value: unknown): readonly string[] => {
     if (typeof value === 'string') return [value]
@@ -53,7 +53,7 @@ function idOf({ id, use }: Record<string, unknown>): string {
   return stageId({ id: id === undefined ? undefined : String(id), use: String(use ?? '') })
 }
 
-/** A copy as plain JSON. A function, which JSON would leave out in silence, cannot be copied either. */
+/** A copy as plain JSON. Functions, which JSON would silently omit, are an error. */
 function plain(value: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(structuredClone(value)))

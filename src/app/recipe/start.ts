@@ -9,7 +9,7 @@ import type { Notify } from '../job/tasks-request.ts'
 import { findMissing, type Missing } from './requirements.ts'
 import { stageServices } from './services.ts'
 
-/** What stages are told before anything runs. */
+/** The context that stages get before anything runs. */
 export function contextBefore({ lock }: ResolvedRecipe, dir: string, signal: AbortSignal) {
   const services = stageServices(signal, { notify: () => {} })
   return ({ id }: LiveStage): StageContext => ({
@@ -22,8 +22,8 @@ export function contextBefore({ lock }: ResolvedRecipe, dir: string, signal: Abo
 }
 
 /**
- * Looks for what the stages of a run need, and gives what refuses the run as soon as it is known which of them have work left. What
- * may still come while it runs is only said.
+ * Checks what the stages of a run need, and refuses the run as soon as it is known which stages have work left. What
+ * may still appear during the run is only reported.
  */
 export async function refuseUnready(
   { recipe, dir, until }: Pick<RecipeRun, 'recipe' | 'dir' | 'until'>,
@@ -38,7 +38,7 @@ export async function refuseUnready(
     if (now.length > 0) throw unready(recipe.lock.name, now)
     for (const each of wanted) notify(`not available yet, ${lineOf(each)}`)
   }
-  // Nothing was made before, so that everything is needed: nothing is written either.
+  // A new run has all its work left, so check before anything is written.
   if ((await namesIn(join(dir, 'stages'))).length === 0) refuse(stages.map(({ id }) => id))
   return refuse
 }

@@ -4,7 +4,7 @@ import { type RegistryPlace, withRegistry } from './open.ts'
 
 export { type EntryKind, entryKinds } from '../../registry/entries.ts'
 
-/** Changes one entry of the registry. `set` has texts such as `weights_location=org/name`. */
+/** Changes one entry of the registry. `set` holds strings such as `weights_location=org/name`. */
 export async function editEntry(
   place: RegistryPlace,
   kind: EntryKind,

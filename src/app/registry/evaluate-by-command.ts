@@ -9,8 +9,9 @@ import { runCommand } from '../run-command.ts'
 import type { Evaluate } from './listen.ts'
 
 /**
- * Evaluates a model with a command of the user, started without a shell: `{model}`, `{benchmark}` and `{job}` in its words are replaced.
- * It has to leave the job `{job}` in `jobsDir`. Whatever it started in its process group is stopped when it has ended.
+ * Evaluates a model with a user's command, started without a shell, after replacing `{model}`, `{benchmark}` and
+ * `{job}` in its arguments. The command must create the job `{job}` in `jobsDir`. Whatever it leaves running in its
+ * process group is stopped.
  */
 export function evaluateByCommand(command: string, jobsDir: string): Evaluate {
   const words = splitShellWords(command)
@@ -40,7 +41,7 @@ export interface Evaluation {
   readonly model: string
 }
 
-/** What the job of a model on a benchmark is called, safe as a file name. `org/a-b` and `org-a/b` have different ones. */
+/** The name of a model's job on a benchmark, safe as a file name. `org/a-b` and `org-a/b` get different ones. */
 export function evaluationName({ benchmark, model }: Evaluation): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([benchmark, model]))
@@ -48,13 +49,15 @@ export function evaluationName({ benchmark, model }: Evaluation): string {
   return `${oldEvaluationName({ benchmark, model })}-${digest.slice(0, 6)}`
 }
 
-/** What it was called once. Models whose names differ by a sign only shared one. */
+/** The old naming scheme, in which models whose names differ in one character could share a name. */
 export function oldEvaluationName({ benchmark, model }: Evaluation): string {
   const slug = (text: string) => text.replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '')
   return `${slug(benchmark)}-${slug(model)}`
 }
 
-/** The name of a job in `jobsDir`, with `end` at its end: the old one where a job with it was begun for exactly this model. */
+/**
+ * The name of a job in `jobsDir`, with `end` appended: the old name if such a job was started for exactly this model.
+ */
 export async function evaluationJob(jobsDir: string, evaluation: Evaluation, end = ''): Promise<string> {
   const name = `${evaluationName(evaluation)}${end}`
   const old = `${oldEvaluationName(evaluation)}${end}`

@@ -2,7 +2,7 @@ import { hubAccount } from '../../formats/hub/account.ts'
 import { makeHubFetch } from '../../formats/hub/hub-fetch.ts'
 import { listRepositories } from '../../formats/hub/list-repositories.ts'
 
-/** Looks for the models of organizations on the Hub, each time it is called. */
+/** Returns a function that lists organizations' models on the Hub each time it is called. */
 export function hubModels(organizations: readonly string[], signal: AbortSignal): () => Promise<readonly string[]> {
   const account = hubAccount(process.env)
   const fetch = makeHubFetch(process.env, signal)

@@ -14,18 +14,18 @@ import { modelName } from './model-name.ts'
 
 export interface DatasetIngestion {
   readonly name?: string | undefined
-  /** What it is for (default: SFT). */
+  /** Its purpose (default: SFT). */
   readonly type?: NewDataset['type'] | undefined
-  /** Where it is, when not at its path. */
+  /** Its location, if not its path. */
   readonly location?: string | undefined
-  /** The commit of the repository that it was uploaded as. */
+  /** The commit of the repository it was uploaded to. */
   readonly commit?: string | undefined
   readonly isPublic: boolean
 }
 
 type Sources = readonly (readonly [kind: SourceKind, name: string])[]
 
-/** The manifest of an export of traces, as far as the registry looks at it. */
+/** The part of a trace export's manifest that the registry uses. */
 const manifestSchema = z.object({
   schema: z.literal('traces/1'),
   createdAt: z.string().nullish().default(null),
@@ -70,7 +70,7 @@ export async function ingestDataset(database: Database, path: string, ask: Datas
   return { kind: 'dataset', path, name } as const
 }
 
-/** What a finished run of a recipe says about its dataset. */
+/** What a finished recipe run says about its dataset. */
 async function recipeFacts(dir: string) {
   const report = await readReport(dir)
   if (report.rehearsal)
@@ -89,7 +89,7 @@ async function recipeFacts(dir: string) {
 
 const columns = ['task_checksum', 'task_digest', 'task', 'model', 'model_provider']
 
-/** How many rows there are, and their distinct tasks and models, read in bounded memory. Columns may be missing. */
+/** The number of rows, and their distinct tasks and models, read in bounded memory. Columns may be missing. */
 async function contentOf(path: string): Promise<{ rows: number; tasks: readonly string[]; models: readonly string[] }> {
   const files = await parquetFiles(path)
   if (files.length === 0)
@@ -102,7 +102,7 @@ async function contentOf(path: string): Promise<{ rows: number; tasks: readonly 
     const there = new Set(described.map((row) => String(row.column_name)))
     const column = (name: string) => (there.has(name) && columns.includes(name) ? `CAST(${name} AS VARCHAR)` : 'NULL')
     const task = `coalesce(nullif(${column('task_checksum')}, ''), nullif(${column('task_digest')}, ''), 'name:' || ${column('task')})`
-    // Trajectories may name the provider within the model's name.
+    // In trajectories, the model's name may include the provider.
     const model = `CASE WHEN coalesce(${column('model_provider')}, '') IN ('', 'unknown-provider')
       OR starts_with(${column('model')}, ${column('model_provider')} || '/') THEN ${column('model')}
       ELSE ${column('model_provider')} || '/' || ${column('model')} END`
@@ -123,7 +123,7 @@ async function contentOf(path: string): Promise<{ rows: number; tasks: readonly 
   }
 }
 
-/** The parquet files of a dataset: the file itself, or those in its directory and in `data/`. */
+/** The parquet files of a dataset: the file itself, or those in its directory and its `data/`. */
 async function parquetFiles(path: string): Promise<string[]> {
   if ((await kindAt(path)) === 'file') return [path]
   const found: string[] = []

@@ -16,7 +16,7 @@ export interface JobIngestion {
   readonly benchmark?: string | undefined
   readonly model?: string | undefined
   readonly isPublic: boolean
-  /** Where the traces of the job can be read. */
+  /** Where the job's traces can be read. */
   readonly tracesLink?: string | undefined
   readonly onTrials?: ((trials: number) => void) | undefined
   readonly signal?: AbortSignal | undefined
@@ -25,7 +25,7 @@ export interface JobIngestion {
 export interface IngestedJob {
   readonly path: string
   readonly name: string
-  /** Trials that were not in the registry before. */
+  /** Trials that are new in the registry. */
   readonly added: number
   readonly trials: number
   /** One for each agent, model and benchmark of the job. */
@@ -44,8 +44,8 @@ interface OpenRun extends Run {
 }
 
 /**
- * Registers a job, ours or Harbor's, and its finished trials, some hundred in a transaction. Results are computed last: a run whose
- * ingestion was interrupted stays `started` until the same command finishes it.
+ * Registers a job, ours or Harbor's, and its finished trials, a few hundred per transaction. Results are computed last:
+ * a run whose ingestion was interrupted stays `started` until the same command completes it.
  */
 export async function ingestJob(database: Database, job: JobDir, ask: JobIngestion): Promise<IngestedJob> {
   const sourceId = sourceIdOf(job)
@@ -125,7 +125,7 @@ function factsOf(record: TrialRecord, { config }: JobDir, ask: JobIngestion): Fa
   }
 }
 
-/** The dataset that a trial's task came from; its version where the job names one. */
+/** The dataset that a trial's task came from, with its version if the job names one. */
 function benchmarkOf({ task }: TrialRecord, { datasets }: JobDir['config']): NamedVersion {
   const name = task.source ?? 'adhoc'
   const dataset = datasets.find((one) => one.name === name || (one.path !== null && basename(one.path) === name))
@@ -161,7 +161,7 @@ async function* batchesOf(job: JobDir): AsyncGenerator<TrialRecord[], void, void
   }
 }
 
-/** Null for a user that has no name on this machine. */
+/** Null if the user has no name on this machine. */
 function userName(): string | null {
   try {
     return userInfo().username

@@ -8,7 +8,7 @@ import { registerTrainedModel } from '../../registry/entities.ts'
 
 const text = z.string().nullish().default(null)
 
-/** `run_summary.json` as our launcher writes it, and OpenThoughts-Agent's: only the name of the model is sure to be there. */
+/** `run_summary.json` in our launcher's format and OpenThoughts-Agent's: only the model's name is always present. */
 const summarySchema = z.object({
   model_name: z.string().min(1),
   agent_name: text,

@@ -9,33 +9,33 @@ import { type IngestedJob, ingestJob, sourceIdOf } from './ingest-job.ts'
 import { ingestModel } from './ingest-model.ts'
 import { type RegistryPlace, withRegistry } from './open.ts'
 
-/** What is put into the registry. */
+/** What to add to the registry. */
 export interface IngestRequest extends RegistryPlace {
-  /** Jobs, directories of jobs, datasets of traces, runs of recipes, or summaries of training runs (run_summary.json). */
+  /** Jobs, directories of jobs, trace datasets, recipe runs, or summaries of training runs (run_summary.json). */
   readonly from: readonly string[]
-  /** What the jobs ran, as NAME or NAME@VERSION; default: what their trials say. */
+  /** The benchmark the jobs ran, as NAME or NAME@VERSION; default: as recorded in their trials. */
   readonly benchmark?: string | undefined
-  /** The name of the model that the jobs used; default: what their trials say. */
+  /** The model the jobs used; default: as recorded in their trials. */
   readonly model?: string | undefined
-  /** The name of a dataset; default: that of its recipe or its directory. */
+  /** A dataset's name; default: that of its recipe or directory. */
   readonly name?: string | undefined
-  /** What the dataset is for, where it is, and as which commit (default: SFT, at its path). */
+  /** The dataset's purpose, location and commit (default: SFT, at its path). */
   readonly dataset?: Pick<DatasetIngestion, 'type' | 'location' | 'commit'> | undefined
-  /** Where the traces of the jobs can be read: org/name of a dataset on the Hub, or an address. */
+  /** Where the jobs' traces can be read: a Hub dataset org/name, or a URL. */
   readonly traces?: string | undefined
-  /** Where the weights of the models are: org/name on the Hub, a path or an address; default: what their summaries say. */
+  /** Where the models' weights are: org/name on the Hub, a path or a URL; default: as in their summaries. */
   readonly weights?: string | undefined
-  /** Whether readers without an account of their own may see it. */
+  /** Whether readers without their own account may see it. */
   readonly isPublic?: boolean | undefined
 }
 
-/** One thing that is in the registry now. */
+/** Something that was registered. */
 export type Ingested =
   | ({ readonly kind: 'job' } & IngestedJob)
   | { readonly kind: 'dataset'; readonly path: string; readonly name: string }
   | ({ readonly kind: 'model'; readonly path: string; readonly name: string } & ModelPlaces)
 
-/** Where a model and the record of its training are; null where its summary does not say it. */
+/** Where a model and its training record are; null if its summary does not say. */
 interface ModelPlaces {
   readonly weightsLocation: string | null
   readonly wandbLink: string | null
@@ -44,7 +44,7 @@ interface ModelPlaces {
 export interface IngestResult {
   readonly schema: 'registry-ingest/1'
   readonly ingested: readonly Ingested[]
-  /** Jobs of a directory that could not be read. */
+  /** Jobs in a directory that could not be read. */
   readonly broken: readonly { readonly path: string; readonly why: string }[]
 }
 
@@ -53,7 +53,9 @@ export interface IngestProgress {
   readonly trials: number
 }
 
-/** Registers jobs, datasets and models. Everything that is there already stays, so that an interrupted ingestion is repeated. */
+/**
+ * Registers jobs, datasets and models. Existing entries are kept, so an interrupted ingestion can simply be repeated.
+ */
 export function ingest(
   request: IngestRequest,
   control: { readonly signal?: AbortSignal | undefined } = {},
@@ -101,7 +103,7 @@ export function ingest(
   })
 }
 
-/** The address of a dataset. A name is that of a repository on the Hub, in its characters. */
+/** The URL of a dataset. A bare name is that of a Hub repository. */
 function linkOf(traces: string): string {
   if (/^https?:\/\/[^\s/]+\/\S*$/.test(traces) && URL.canParse(traces)) {
     refuseLogin('--traces', traces)
@@ -132,7 +134,7 @@ interface Found {
   readonly kind: 'job' | 'jobs' | 'dataset' | 'model'
 }
 
-/** What is at a path, by the files that are there. */
+/** Determines what is at a path from its files. */
 async function lookAt(path: string): Promise<Found> {
   const at = await kindAt(path)
   if (at === 'file' && path.endsWith('.parquet')) return { path, kind: 'dataset' }

@@ -10,32 +10,35 @@ import { Running } from '../running.ts'
 import { ingestJob, parseBenchmark } from './ingest-job.ts'
 import { type RegistryPlace, withRegistry } from './open.ts'
 
-/** One evaluation of a model, done by the caller: it runs or launches the benchmark, and stops every server that it started. */
+/** Evaluates one model on behalf of the listener: runs or launches the benchmark, and stops every server it started. */
 export type Evaluate = (work: {
   readonly model: string
   /** NAME or NAME@VERSION. */
   readonly benchmark: string
   readonly attempt: number
-  /** Aborts when the listener stops, or has lost the model to another one. */
+  /** Aborted when the listener stops, or loses the model to another one. */
   readonly signal: AbortSignal
 }) => Promise<{ readonly jobDir: string }>
 
 export interface ListenRequest extends RegistryPlace {
   readonly benchmark: string
   readonly evaluate: Evaluate
-  /** Names of further models to evaluate, for example those of an organization on the Hub. Asked before each look at the registry. */
+  /**
+   * Returns further models to evaluate, for example an organization's on the Hub. Called before each query of the
+   * registry.
+   */
   readonly discover?: (() => Promise<readonly string[]>) | undefined
   /** Models evaluated at once (default 1). */
   readonly concurrency?: number | undefined
-  /** Seconds between two looks when there is nothing to do (default 60). */
+  /** Seconds between polls while there is nothing to do (default 60). */
   readonly pollSec?: number | undefined
-  /** Ends when nothing can be evaluated now. */
+  /** Ends once nothing can be evaluated. */
   readonly once?: boolean | undefined
-  /** A listener that is silent for this long has lost its models (default 300). */
+  /** A listener that does not renew for this long loses its models (default 300). */
   readonly leaseSec?: number | undefined
-  /** How often a model is tried (default 3). */
+  /** Maximum attempts per model (default 3). */
   readonly maxAttempts?: number | undefined
-  /** The wait before a second attempt; it doubles for each further one (default 60). */
+  /** The wait before the second attempt, doubled for each further one (default 60). */
   readonly backoffSec?: number | undefined
   readonly isPublic?: boolean | undefined
 }
@@ -43,7 +46,7 @@ export interface ListenRequest extends RegistryPlace {
 export type ListenEvent =
   | { readonly kind: 'start'; readonly model: string; readonly attempt: number }
   | { readonly kind: 'done'; readonly model: string; readonly accuracy: number | null }
-  /** `retrySec` is null when the budget of attempts is used up. */
+  /** `retrySec` is null once all attempts are used up. */
   | { readonly kind: 'failed'; readonly model: string; readonly reason: string; readonly retrySec: number | null }
   | { readonly kind: 'lost'; readonly model: string }
   | { readonly kind: 'idle'; readonly counts: Readonly<Record<string, number>> }
@@ -53,7 +56,10 @@ export interface ListenResult {
   readonly counts: Readonly<Record<string, number>>
 }
 
-/** Evaluates models that have no result on a benchmark yet. Any number of listeners share the work: each model is leased to one. */
+/**
+ * Evaluates models that have no result on a benchmark yet. Any number of listeners share the work: each model is leased
+ * to one.
+ */
 export function listen(
   request: ListenRequest,
   control: { readonly signal?: AbortSignal | undefined } = {},
@@ -110,7 +116,9 @@ class Listener {
     })
   }
 
-  /** When one worker fails, the others stop what they evaluate before the listener ends: nothing of it is left running. */
+  /**
+   * If one worker fails, the others stop their evaluations before the listener ends, so that nothing is left running.
+   */
   async #drainAll(): Promise<void> {
     const workers = Array.from({ length: this.request.concurrency ?? 1 }, () =>
       this.#drain().catch((error: unknown) => {
@@ -148,7 +156,7 @@ class Listener {
     }
   }
 
-  /** The result of a run that ended badly is kept as partial, and the model is tried again. */
+  /** The result of a run that ended badly is registered as partial, and the model is tried again. */
   async #register({ model }: Lease, jobDir: string): Promise<number | null> {
     const { benchmark, isPublic = false } = this.request
     const job = await loadJobDir(jobDir)
@@ -180,7 +188,7 @@ class Listener {
     this.control.emit(kept ? { kind: 'failed', model, reason, retrySec } : { kind: 'lost', model })
   }
 
-  /** A registry that cannot be reached for a while costs the lease only when it lasts. */
+  /** If the registry is briefly unreachable, the lease is only lost if that lasts too long. */
   async #renew(lease: Lease, stop: AbortController): Promise<void> {
     const held = await renewLease(this.database, lease, this.#terms.leaseSec).catch(() => true)
     if (!held) stop.abort()

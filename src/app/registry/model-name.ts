@@ -1,6 +1,6 @@
 /**
- * The name of a model and who served it. Three or more parts begin with a provider (`hosted_vllm/org/name`); of two the first may be an
- * organization as well, so that they stay together (`openai/gpt-x`, `org/name`).
+ * Splits a model's name from its provider. With three or more parts, the first is a provider (`hosted_vllm/org/name`);
+ * with two it may be an organization, so both stay together (`openai/gpt-x`, `org/name`).
  */
 export function modelName(given: string): { readonly name: string; readonly provider: string } {
   const [provider = '', ...rest] = given.split('/')

@@ -15,10 +15,10 @@ export interface RegistryPlace {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** The variable that holds a file or a URL where neither is given. */
+/** The variable that holds a file or URL if neither is given. */
 const registryVariable = 'OT_AGENT_REGISTRY'
 
-/** The file or URL of the registry: as given, by `OT_AGENT_REGISTRY`, or `registry.db` in the state directory. */
+/** The registry's file or URL: as given, from `OT_AGENT_REGISTRY`, or `registry.db` in the state directory. */
 export function registryAddress({ registry, registryEnv }: RegistryPlace, env: Env = process.env): string {
   if (registry !== undefined && registryEnv !== undefined)
     throw new UserError('expected --registry or --registry-env, got both', 'use only one of them')
@@ -38,7 +38,7 @@ export function registryAddress({ registry, registryEnv }: RegistryPlace, env: E
   return join(defaultStateDir(env), 'registry.db')
 }
 
-/** Every user of the machine can read the arguments of a process. */
+/** Refuses a password in an argument, because every user of the machine can read process arguments. */
 function withoutPassword(address: string): string {
   if (address.trim() === '')
     throw new UserError('--registry: expected a file or a URL, got an empty string', 'pass one, or remove --registry')
@@ -53,7 +53,10 @@ function withoutPassword(address: string): string {
   return address
 }
 
-/** Taken for a file, the URL of another database would be made into directories, its password among their names. */
+/**
+ * Refuses URLs of other databases: taken as a file path, one would be created as directories with the password in their
+ * names.
+ */
 function refuseOtherUrl(from: string, address: string): void {
   const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(address) ?? []
   if (scheme === undefined || isUrl(address)) return
@@ -63,7 +66,9 @@ function refuseOtherUrl(from: string, address: string): void {
   )
 }
 
-/** Runs work with the registry, closes it, and explains what the database refused. With `existing` a missing file is an error. */
+/**
+ * Runs work with the registry, closes it, and explains database errors. With `existing`, a missing file is an error.
+ */
 export async function withRegistry<T>(
   place: RegistryPlace,
   work: (database: Database) => Promise<T>,

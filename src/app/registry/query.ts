@@ -20,27 +20,27 @@ import { type RegistryPlace, withRegistry } from './open.ts'
 export type { FoundRun, Leader, Matrix, RunFilter, RunSummary } from '../../registry/search.ts'
 export { csvLine } from '../../registry/transfer.ts'
 
-/** Runs that match, newest first. */
+/** Matching runs, newest first. */
 export function findRuns(place: RegistryPlace, filter: RunFilter): Promise<FoundRun[]> {
   return withRegistry(place, (database) => searchRuns(database, filter), { existing: true })
 }
 
-/** All finished runs of each model, agent and benchmark together. */
+/** Aggregates all finished runs of each model, agent and benchmark. */
 export function findSummaries(place: RegistryPlace, filter: RunFilter): Promise<RunSummary[]> {
   return withRegistry(place, (database) => summarizeRuns(database, filter), { existing: true })
 }
 
-/** The newest finished runs, best first; the benchmark by its whole name. */
+/** The newest finished runs, best first; the benchmark is given by its full name. */
 export function findLeaders(place: RegistryPlace, filter: RunFilter = {}): Promise<Leader[]> {
   return withRegistry(place, (database) => leaderboard(database, filter), { existing: true })
 }
 
-/** The same as a table of models and benchmarks. */
+/** The same as a table of models by benchmarks. */
 export function findMatrix(place: RegistryPlace, filter: RunFilter = {}): Promise<Matrix> {
   return withRegistry(place, (database) => resultMatrix(database, filter), { existing: true })
 }
 
-/** What a registered model or dataset was made of. */
+/** What a registered model or dataset was made from. */
 export async function findLineage(place: RegistryPlace, name: string): Promise<Ancestor> {
   const found = await withRegistry(place, (database) => lineageOf(database, name), { existing: true })
   if (found !== null) return found
@@ -50,13 +50,13 @@ export async function findLineage(place: RegistryPlace, name: string): Promise<A
   )
 }
 
-/** Removes what no result needs and is older than some days. */
+/** Removes what no result needs and is older than the given number of days. */
 export function cleanRegistry(place: RegistryPlace, olderThanDays: number, dryRun: boolean): Promise<Garbage> {
   const before = new Date(Date.now() - olderThanDays * 86_400_000).toISOString()
   return withRegistry(place, (database) => collectGarbage(database, before, dryRun), { existing: true })
 }
 
-/** Shows the rows of one SELECT to `show`, some at a time. It cannot write. */
+/** Passes the rows of a read-only SELECT to `show`, in batches. */
 export async function querySql(
   place: RegistryPlace,
   query: string,

@@ -14,7 +14,7 @@ import { csvOf, exportLines, type ImportCount, importLines, tableNames } from '.
 import { explainDisk } from '../disk-errors.ts'
 import { type RegistryPlace, withRegistry } from './open.ts'
 
-/** Writes the whole registry as lines of JSON, or with `csv` as a directory with a file for each table. */
+/** Writes the whole registry as JSON lines, or with `csv` as a directory with a file per table. */
 export async function exportRegistry(place: RegistryPlace, out: string, csv: boolean): Promise<void> {
   if (await exists(out))
     throw new UserError(`${out}: expected a new path, but it already exists`, 'choose another path, or remove it')
@@ -35,7 +35,7 @@ export async function exportRegistry(place: RegistryPlace, out: string, csv: boo
   )
 }
 
-/** Adds what an export holds and the registry does not. */
+/** Adds what an export holds and the registry lacks. */
 export async function importRegistry(place: RegistryPlace, path: string): Promise<ImportCount> {
   if ((await kindAt(path)) !== 'file')
     throw new UserError(`${path}: expected the file of an export, got none`, 'registry export writes one')
@@ -43,7 +43,7 @@ export async function importRegistry(place: RegistryPlace, path: string): Promis
     try {
       return await database.transaction((queries) => importLines(queries, documentsIn(path), path))
     } catch (error) {
-      // A constraint of the tables: SQLite and PostgreSQL have a class of codes for them.
+      // Only translate violated constraints: SQLite and PostgreSQL have a class of codes for them.
       if (!/^(SQLITE_CONSTRAINT|SQLITE_MISMATCH|2[23])/.test(codeOf(error) ?? '')) throw error
       throw new UserError(
         `${path}: a row is not valid: ${messageOf(error).replace(/\s+/g, ' ')}`,

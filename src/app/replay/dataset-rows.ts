@@ -11,7 +11,10 @@ import { manifestFile } from '../../run/traces/publish-dir.ts'
 import type { Choose } from './from-job.ts'
 import { type NamedRow, nameRow, trialKey } from './from-rows.ts'
 
-/** The files of a dataset's rows: a file itself, those that a pattern matches, or those in its `data` or `jsonl` folder; none when the path is no dataset. */
+/**
+ * The files of a dataset's rows: a file itself, those matching a glob, or those in its `data` or `jsonl` folder; none
+ * if the path is not a dataset.
+ */
 export async function datasetFiles(path: string): Promise<readonly string[]> {
   const kind = await kindAt(path)
   if (kind === 'file') return [resolve(path)]
@@ -41,7 +44,7 @@ function sameKind(files: readonly string[], path: string): readonly string[] {
   )
 }
 
-/** All rows of the chosen trials; of the others only the names are read. */
+/** All rows of the chosen trials; for the others only names are read. */
 export async function readDatasetRows(files: readonly string[], choose: Choose): Promise<readonly NamedRow[]> {
   const [first = ''] = files
   await using sql = await SqlDatabase.open({
@@ -86,7 +89,7 @@ async function explained<T>(file: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What a dataset tells about itself, beside the folder of its files; one that says its conversations are for reading is refused. */
+/** The manifest next to a dataset's files; a dataset whose conversations are only meant for reading is refused. */
 export async function manifestOf([first = '']: readonly string[]): Promise<unknown> {
   const dir = dirname(dirname(first))
   const manifest = parseJson((await readTextIfExists(join(dir, manifestFile)).catch(() => null)) ?? '')

@@ -18,13 +18,13 @@ export interface Sample {
   readonly seed: number
 }
 
-/** Recorded trials, and where the tasks of a recipe's trials are packed. */
+/** Recorded trials, and where a recipe has packed their tasks. */
 export interface FoundTrials {
   readonly trials: readonly FoundTrial[]
   readonly packed?: ((digests: readonly string[]) => Promise<ReadonlyMap<string, TaskRow>>) | undefined
 }
 
-/** The trials of a dataset or of jobs, or a sample of them. */
+/** The trials of a dataset or jobs, or a sample of them. */
 export async function findTrials(
   path: string,
   sample: Sample,
@@ -41,7 +41,7 @@ export async function findTrials(
   return { trials: await trialsOfRows(rows, at), packed }
 }
 
-/** Whole trials at random, in their old order, until they have the wanted number of rows; the same ones every time. */
+/** Picks whole trials at random, in their original order, until there are enough rows; the same seed picks the same. */
 function chooser({ rows, seed }: Sample): Choose {
   return (all, sizeOf = () => 1) => {
     if (rows === null) return all
@@ -56,7 +56,7 @@ function chooser({ rows, seed }: Sample): Choose {
   }
 }
 
-/** The directory of the recipe's run that a dataset or job is in: `RUN/out/STAGE` or `RUN/work/STAGE/jobs/JOB`. */
+/** The directory of the recipe run that contains a dataset or job: `RUN/out/STAGE` or `RUN/work/STAGE/jobs/JOB`. */
 async function runDirAbove(path: string): Promise<string | null> {
   for (let [dir, ups] = [resolve(path), 0]; ups < 5 && dir !== '/'; ups++, dir = dirname(dir))
     if ((await exists(join(dir, 'stages'))) && (await exists(join(dir, 'lock.json')))) return dir
@@ -67,7 +67,7 @@ async function tasksOfRun(runDir: string, digests: readonly string[]): Promise<R
   const report = await readReport(runDir)
   await using sql = await SqlDatabase.open({ memoryMb: 512, threads: 2, tempDir: join(runDir, 'tmp') })
   const steps = await Promise.all(report.steps.map((step) => findStep(join(runDir, step.dir))))
-  // Awaited here: the database is closed on the way out.
+  // Await here, because the database is closed on return.
   return await tasksByDigest(
     sql,
     steps.filter((step) => step !== null),

@@ -7,11 +7,11 @@ import type { TrialRecord } from '../../core/trial.ts'
 export interface FoundTrial {
   readonly job: string
   readonly name: string
-  /** Every row of it that is asked about, with the reason where it cannot be replayed. */
+  /** Every requested row of it, with the reason if it cannot be replayed. */
   readonly rows: readonly FoundRow[]
-  /** Of all conversations, those that are not asked about included. */
+  /** The turns of all conversations, including those that are not requested. */
   readonly turns: readonly RecordedTurn[]
-  /** When it began; null when unknown. */
+  /** When it started; null if unknown. */
   readonly at: Date | null
   readonly isCut: boolean
   readonly reward: number | null
@@ -21,35 +21,35 @@ export interface FoundTrial {
     readonly model: string | null
     readonly promptsDigest: string | null
   }
-  /** What the agent knew about its model; null when it was not recorded. */
+  /** What the agent knew about its model; null if not recorded. */
   readonly model: Pick<ModelFacts, 'contextTokens' | 'outputTokens'> | null
   readonly task: {
     readonly name: string
-    /** Null in datasets of others. */
+    /** Null in third-party datasets. */
     readonly digest: string | null
-    /** Where it was when it was run. */
+    /** Where it was when the trial ran. */
     readonly path: string | null
   }
-  /** How it was run; of a dataset whose job is not at hand, as far as it is told. */
+  /** How it was run; for a dataset whose job is not available, as far as known. */
   readonly settings: ReplaySettings
 }
 
 export interface FoundRow {
   readonly id: string
   readonly cannot: string | null
-  /** A row that another one begins with: it holds as far as that one does. */
+  /** Set for a row that is a prefix of another one: it holds as far as that one does. */
   readonly within?: { readonly row: string; readonly turns: number }
 }
 
-/** What decides how a trial runs. */
+/** What determines how a trial runs. */
 export type ReplaySettings = Pick<TrialConfig, 'agent' | 'environment' | 'timeoutMultipliers' | 'verifier'>
 
-/** Whether something else than the agent ended its run, so that the agent would have asked for more. */
+/** Whether something other than the agent ended its run, so that the agent would have gone on. */
 export function isCut({ end }: TrialRecord): boolean {
   return end.kind !== 'scored' || end.exit.kind === 'limit'
 }
 
-/** Why a row cannot be played although it is there. */
+/** Why an existing row cannot be replayed. */
 export const notReplayable = {
   noExchanges: 'its trial recorded no exchanges with the model, only a trajectory',
   readable: 'the row is in the readable form, not what the model was sent and replied',

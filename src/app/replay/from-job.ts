@@ -10,10 +10,10 @@ import { findInputs, type TraceInput } from '../../run/traces/find-inputs.ts'
 import { openForReading, type ReadableStore } from '../../store/trial-files.ts'
 import { type FoundTrial, isCut, notReplayable } from './found-trial.ts'
 
-/** Which of all trials are wanted; `sizeOf` tells how many rows one has. */
+/** Selects among all trials; `sizeOf` gives a trial's number of rows. */
 export type Choose = <T>(all: readonly T[], sizeOf?: (one: T) => number) => readonly T[]
 
-/** The recorded trials of jobs, with every conversation as it was sent and answered. */
+/** The recorded trials of jobs, with every conversation verbatim. */
 export async function trialsOfJobs(path: string, choose: Choose, signal: AbortSignal): Promise<FoundTrial[]> {
   const { inputs } = await findInputs([path], false)
   const stores = new Map<TraceInput, ReadableStore>()
@@ -40,12 +40,12 @@ export async function trialsOfJobs(path: string, choose: Choose, signal: AbortSi
   }
 }
 
-/** Only what was said is needed. */
+/** Only conversations are needed. */
 export function limitOf(folder: TrialFile['folder'], name: string): number | null {
   return folder === 'agent' && name === exchangesName ? exchangesLimitBytes : null
 }
 
-/** A trial as its record and its exchanges tell it. */
+/** A trial reconstructed from its record and its exchanges. */
 export function trialOf(job: string, record: TrialRecord, files: readonly TrialFile[]): FoundTrial {
   const turns: RecordedTurn[] = []
   const rows = new Set<string>()

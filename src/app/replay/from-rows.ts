@@ -14,7 +14,7 @@ const number = z
   .nullish()
   .default(null)
 
-/** What a row of traces says about itself; datasets for training leave some of it out, datasets of others most of it. */
+/** The fields of a trace row; training datasets leave some out, third-party datasets most of them. */
 const rowSchema = z.object({
   id: text,
   job: text,
@@ -44,11 +44,11 @@ export interface NamedRow extends Omit<z.output<typeof rowSchema>, 'id' | 'job' 
   readonly id: string
   readonly job: string
   readonly trial: string
-  /** Everything it holds. */
+  /** The complete row. */
   readonly row: unknown
 }
 
-/** Reads the names of a row; `nth` names one that has none, as in datasets of others. */
+/** Reads a row's names; `nth` names a row that has none, as in third-party datasets. */
 export function nameRow(row: unknown, nth: number): NamedRow {
   const parsed = rowSchema.safeParse(row)
   const data = parsed.success ? parsed.data : rowSchema.parse({})
@@ -57,7 +57,7 @@ export function nameRow(row: unknown, nth: number): NamedRow {
     const made = [job, trial_name, ...(step === null ? [] : [step]), trace_source, episode].join('/')
     return { ...data, id: id ?? made, job, trial: trial_name, row }
   }
-  // An id is job/trial/source/episode, with the step of a task between where it has some.
+  // An id is job/trial/source/episode, plus the step for a multi-step task.
   const parts = id?.split('/') ?? []
   const [ofJob = '', ofTrial = '', ofStep = ''] = parts
   if (id === null || parts.length < 4)
@@ -65,17 +65,17 @@ export function nameRow(row: unknown, nth: number): NamedRow {
   return { ...data, id, job: ofJob, trial: ofTrial, step: parts.length > 4 ? ofStep : null, row }
 }
 
-/** What names a trial among several jobs. */
+/** Identifies a trial across jobs. */
 export function trialKey(job: string, trial: string): string {
   return `${job}/${trial}`
 }
 
 export interface RowsAt {
-  /** Where the recipe that made them keeps its jobs; null when they come from elsewhere. */
+  /** The run directory of the recipe that made them; null if they come from elsewhere. */
   readonly runDir: string | null
   /** How to run a trial of which only rows are left. */
   readonly settingsOf: (row: NamedRow, run: RunFacts | null) => ReplaySettings
-  /** What the dataset tells about how a trial was run. */
+  /** What the dataset says about how a trial was run. */
   readonly runOf?: ((job: string, trial: string) => RunFacts | null) | undefined
   readonly signal: AbortSignal
 }
@@ -106,7 +106,7 @@ interface ReplayableRows {
   readonly turns: readonly RecordedTurn[]
 }
 
-/** The turns of the rows of one trial; a row that begins another is part of it. */
+/** The turns of one trial's rows; a row that is a prefix of another is part of it. */
 function prepareRows(rows: readonly NamedRow[]): ReplayableRows {
   const all = rows.map(({ id, row }) => ({ id, turns: recordedTurns(id, row) }))
   const found = all.map(({ id, turns }): FoundRow => {
@@ -133,8 +133,8 @@ function begins(turns: readonly RecordedTurn[], others: readonly RecordedTurn[])
 }
 
 /**
- * A row in ShareGPT's spelling has calls of tools in its texts, from which they cannot be told again. It is played by the turns of
- * its trial when these are spelt the very same.
+ * Restores tool calls to a row in ShareGPT format, where they are embedded in the text and cannot be parsed back. The
+ * row uses its trial's turns if these render to exactly the same text.
  */
 function withTools(
   { rows, turns }: ReplayableRows,
@@ -163,8 +163,8 @@ function messagesOf(thread: readonly RecordedTurn[]): ChatMessage[] {
 }
 
 /**
- * What the rows say, with what only the job knows: conversations that are no rows, replies that the agent threw away, how the
- * model stopped and what it counted. A row whose words are not those of the job is played as the row says.
+ * Adds what only the job knows: conversations that are not rows, replies the agent discarded, why the model stopped,
+ * and its token counts. A row that differs from the job is replayed as written in the row.
  */
 function complete({ rows, turns }: ReplayableRows, recorded: readonly RecordedTurn[]): ReplayableRows {
   const left = new Set(turns)
@@ -181,7 +181,10 @@ function complete({ rows, turns }: ReplayableRows, recorded: readonly RecordedTu
   }
 }
 
-/** The same reply to the same messages; the rules at the beginning may have been sent in another form with every call. */
+/**
+ * Whether two turns have the same reply to the same messages; the system message may differ, because some agents change
+ * it with every call.
+ */
 function isSameTurn(said: RecordedTurn, recorded: RecordedTurn): boolean {
   if (said.source !== recorded.source || said.sent.length !== recorded.sent.length) return false
   if (said.reply.text !== recorded.reply.text || callsOf(said) !== callsOf(recorded)) return false
@@ -195,7 +198,7 @@ function callsOf({ reply }: RecordedTurn): string {
   return JSON.stringify(reply.toolCalls.map(({ name, arguments: args }) => [name, args]))
 }
 
-/** Ids are the model's own; a row has those that the agent handed back. */
+/** Restores the model's own tool call ids; a row has those that the agent sent back. */
 function withIds(recorded: RecordedTurn, said: RecordedTurn): RecordedTurn['reply']['toolCalls'] {
   return said.reply.toolCalls.map((call, i) => ({ ...call, ...recorded.reply.toolCalls[i] }))
 }
@@ -216,7 +219,7 @@ function trialOfRows(rows: readonly NamedRow[], { rows: found, turns }: Replayab
     rows: found.map((row) => ({ ...row, cannot: row.cannot ?? reason })),
     turns: reason === null ? turns : [],
     at: first.date === null || Number.isNaN(Date.parse(first.date)) ? null : new Date(first.date),
-    // Where its end is unknown, an agent that asks for more has not diverged.
+    // If the trial's end is unknown, an agent that asks for more has not diverged.
     isCut: first.end === null ? true : first.end !== 'scored' || !['finished', 'exited'].includes(first.exit ?? ''),
     reward: first.reward,
     agent: {
@@ -231,7 +234,9 @@ function trialOfRows(rows: readonly NamedRow[], { rows: found, turns }: Replayab
   }
 }
 
-/** A row counts the replies of its kind over the whole trial: what it does not hold itself was in an earlier row. */
+/**
+ * Whether the rows cover the whole trial: a row counts all replies of its kind, including those only in an earlier row.
+ */
 function isComplete(rows: readonly NamedRow[], turns: readonly RecordedTurn[]): boolean {
   const main = rows.filter(({ trace_source }) => trace_source === 'main')
   const counted = Math.max(...main.map((row) => row.turns ?? 0), 0)

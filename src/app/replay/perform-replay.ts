@@ -19,32 +19,35 @@ import { findTasksOf, type TaskPlaces } from './task-finder.ts'
 export interface ReplayAsk extends Omit<TaskPlaces, 'workDir'> {
   readonly trials: readonly FoundTrial[]
   readonly nConcurrent: number
-  /** Another kind of sandbox than the recorded one. */
+  /** A different kind of sandbox than the recorded one. */
   readonly environment?: EnvironmentConfig | undefined
   /** Also runs the tests, to compare rewards. */
   readonly verify: boolean
-  /** Variables of this machine that tasks may have. */
+  /** Variables of this machine that tasks may use. */
   readonly passEnv?: readonly string[] | undefined
   readonly signal: AbortSignal
   readonly onRow?: (done: number) => void
 }
 
-/** What a replay says about one row. */
+/** The result of replaying one row. */
 export interface ReplayedRow {
   readonly id: string
   readonly job: string
   readonly trial: string
   readonly task: string
   readonly verdict: ReplayVerdict
-  /** Only where the replay's agent is of another version. */
+  /** Only if the replay's agent has a different version. */
   readonly versions?: { readonly recorded: string; readonly replayed: string } | undefined
-  /** Only where the agent's prompts are others now. */
+  /** Only if the agent's prompts have changed. */
   readonly otherPrompts?: true | undefined
-  /** Only where both are known. */
+  /** Only if both are known. */
   readonly reward?: { readonly recorded: number; readonly replayed: number } | undefined
 }
 
-/** Replays recorded trials as `ot-agent run` runs them, in the order of their rows; sandboxes are released however it ends. */
+/**
+ * Replays recorded trials the way `ot-agent run` runs them, in the order of their rows; sandboxes are released whatever
+ * happens.
+ */
 export async function performReplay(ask: ReplayAsk): Promise<readonly ReplayedRow[]> {
   const workDir = await makeScratchDir(join(tmpdir(), 'ot-agent-replay-'))
   try {
@@ -110,7 +113,7 @@ interface ReplayPlace {
   readonly taskOf: (trial: FoundTrial) => Promise<Task | string>
 }
 
-/** Everything one trial needs to be played again, or why it cannot be. */
+/** Everything needed to replay one trial, or why it cannot be replayed. */
 async function prepare(
   found: FoundTrial,
   { nth, workDir, taskOf }: ReplayPlace,
@@ -130,7 +133,7 @@ async function prepare(
     task: { ...noTask, path: task.dir },
     trialName: `replay-${nth}`,
     trialsDir: workDir,
-    // Whether the next step of a task begins depends on the reward of the one before.
+    // Whether a task's next step starts depends on the previous step's reward.
     verifier: { ...settings.verifier, disable: !verify && task.steps.length === 0 },
     artifacts: [],
     jobId: null,
@@ -147,14 +150,14 @@ const unknownFacts: ModelFacts = {
   outputUsdPerToken: null,
 }
 
-/** What the agent was told about its model, as far as settings tell: no server is asked. */
+/** What the agent was told about its model, as far as settings say; no server is contacted. */
 async function factsOf(agent: AgentConfig): Promise<ModelFacts> {
   try {
     const found = await engineOf(agent)
     if (!found?.model) return unknownFacts
     return (await makeEngine(found.name, found.options)).client(found.model).facts
   } catch (error) {
-    // A key that is not set, a script that is gone: a replay needs neither.
+    // A replay needs neither a missing key nor a missing script.
     if (error instanceof UserError) return unknownFacts
     throw error
   }

@@ -4,8 +4,8 @@ import { checkTrialConfig, noEnvironmentConfig } from '../../run/check/trial-con
 import type { ReplaySettings } from './found-trial.ts'
 
 /**
- * How a trial is run of which only a row is left: as its dataset tells, or its agent in a local sandbox; options that are given again
- * win. A dataset may be anyone's, so that nothing of it names variables or files of this machine to be loaded.
+ * How to run a trial of which only a row is left: as its dataset says, or with its agent in a local sandbox; options
+ * given again win. Datasets are untrusted, so nothing in them can name variables or files of this machine to load.
  */
 export function settingsFor(
   agent: { readonly name: string | null; readonly model: string | null } | null,
@@ -33,7 +33,7 @@ export function settingsFor(
   }
 }
 
-/** A kind of sandbox with its usual options. */
+/** A kind of sandbox with default options. */
 export function sandboxNamed(type: string): EnvironmentConfig {
   return { ...noEnvironmentConfig, type, kwargs: {} }
 }

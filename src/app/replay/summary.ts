@@ -1,16 +1,16 @@
 import type { ReplayedRow } from './perform-replay.ts'
 
-/** What the replay of some rows came to. */
+/** The overall result of replaying some rows. */
 export interface ReplaySummary {
   readonly counts: { readonly rows: number; readonly holds: number; readonly diverged: number; readonly cannot: number }
-  /** One line for each agent whose version or prompts are others than the recorded ones. */
+  /** One line for each agent whose version or prompts differ from the recorded ones. */
   readonly versions: readonly string[]
   readonly rewards: { readonly compared: number; readonly same: number }
   /** No model was called. */
   readonly usage: { readonly tokens: 0; readonly costUsd: 0 }
 }
 
-/** Counts verdicts, and says what else a reader should know. */
+/** Counts verdicts, and adds what a reader should know. */
 export function summarize(rows: readonly ReplayedRow[]): ReplaySummary {
   const count = (kind: ReplayedRow['verdict']['kind']) => rows.filter(({ verdict }) => verdict.kind === kind).length
   const versions = new Set(

@@ -10,18 +10,18 @@ import type { FoundTrial } from './found-trial.ts'
 
 /** Where the tasks of recorded trials may be. */
 export interface TaskPlaces {
-  /** A folder of tasks that was named. */
+  /** A folder of tasks given by the user. */
   readonly folder?: string | undefined
-  /** Packed tasks of a recipe's run, by digest. */
+  /** Looks up a recipe run's packed tasks by digest. */
   readonly packed?: ((digests: readonly string[]) => Promise<ReadonlyMap<string, TaskRow>>) | undefined
   /** Where packed tasks are unpacked. */
   readonly workDir: string
 }
 
-/** No task's files are larger. */
+/** Upper limits on a task's files. */
 const limits = { limitBytes: 2 ** 30, limitEntries: 50_000, blocking: true } as const
 
-/** Finds the very task each trial was run on, by its digest; what it gives in place of one says why there is none. */
+/** Finds the exact task each trial ran on, by digest, or says why there is none. */
 export async function findTasksOf(
   trials: readonly FoundTrial[],
   { folder, packed, workDir }: TaskPlaces,

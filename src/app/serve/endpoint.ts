@@ -13,29 +13,29 @@ export interface ServeRequest {
   /** The engine file. */
   readonly config?: string
   readonly model?: string
-  /** Of a model server: number of copies, instead of what its file says. */
+  /** For a model server: number of copies, overriding its file. */
   readonly replicas?: number
-  /** Nodes of this Slurm job to spread them over, with commas between. */
+  /** Comma-separated nodes of this Slurm job to spread the copies over. */
   readonly hosts?: string
   readonly host: string
-  /** Variable that holds the key callers must bring. */
+  /** The variable that holds the key callers must send. */
   readonly keyEnv?: string
-  /** False: none is asked for, wherever it listens. */
+  /** False: no key is required, wherever it listens. */
   readonly key: boolean
-  /** A key that was made for this server and goes into the endpoint file, which only its owner can read. */
+  /** A key generated for this server; stored in the endpoint file, which only its owner can read. */
   readonly madeKey?: string | null
   readonly advertise?: string
   readonly port?: number
   readonly endpointJson?: string
-  /** Where a tunnel makes it reachable, without a path. */
+  /** The public address of a tunnel, without a path. */
   readonly publicUrl?: string
 }
 
-/** What is known once something is served. */
+/** What is known once a model is served. */
 export interface Served {
   readonly engine: string
   readonly model: string
-  /** Without a path; several serve the same. */
+  /** Addresses without a path; all serve the same model. */
   readonly origins: readonly string[]
 }
 
@@ -44,7 +44,7 @@ export interface InboundKey {
   readonly isNew: boolean
 }
 
-/** The key callers must bring: in a variable that is named, or made where other machines can reach the server. */
+/** The key callers must send: from the given variable, or generated if other machines can reach the server. */
 export function inboundKey({ key, host }: Pick<ServeRequest, 'key' | 'host'>, keyEnv: string | undefined): InboundKey {
   if (keyEnv !== undefined) {
     const apiKey = process.env[keyEnv]
@@ -56,14 +56,14 @@ export function inboundKey({ key, host }: Pick<ServeRequest, 'key' | 'host'>, ke
   return { apiKey: `sk-serve-${randomBytes(24).toString('hex')}`, isNew: true }
 }
 
-/** An address as others reach it: a server that listens on all addresses is known by a name. */
+/** An address as others reach it: a server that listens on all interfaces needs a host name. */
 export function advertised(origin: string, { advertise }: Pick<ServeRequest, 'advertise'>): string {
   const url = new URL(origin)
   const name = advertise ?? (url.hostname === '0.0.0.0' ? hostname() : undefined)
   return name === undefined ? origin : `${url.protocol}//${name}:${url.port}`
 }
 
-/** Writes down where a model is served, for programs. */
+/** Writes an endpoint file saying where a model is served. */
 export async function saveAddresses(
   modelName: string,
   endpointUrls: readonly string[],
@@ -80,7 +80,7 @@ export async function saveAddresses(
     modelName,
     endpointUrls,
     apiPath: '/v1',
-    // Of a variable only its name: a reader of the file has it too.
+    // Write only a variable's name: whoever reads the file has the variable too.
     apiKey: keyEnv === undefined ? madeKey : `\${${keyEnv}}`,
     healthPath: '/health',
     createdBy: 'ot-agent serve',
@@ -93,7 +93,7 @@ export async function saveAddresses(
   })
 }
 
-/** Removes the file of a server that is gone: it would send others after it. */
+/** Removes the endpoint file of a stopped server, so that nobody is sent there. */
 export async function withdraw(endpointJson: string | undefined): Promise<void> {
   if (endpointJson === undefined) return
   await explainDisk(endpointJson, async () => {
@@ -101,7 +101,7 @@ export async function withdraw(endpointJson: string | undefined): Promise<void> 
   })
 }
 
-/** A device or a pipe is neither replaced nor removed. */
+/** True unless it is a device or pipe, which is neither replaced nor removed. */
 async function canBeReplaced(path: string): Promise<boolean> {
   return ['none', 'file'].includes(await kindAt(path))
 }

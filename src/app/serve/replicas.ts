@@ -12,26 +12,29 @@ import type { Notify } from '../job/tasks-request.ts'
 import { advertised, type ServeRequest, withdraw } from './endpoint.ts'
 import { freePort, type ServerProcess, start, stop } from './server-process.ts'
 
-/** Copies of a model that live and die together: one here, or all on another node. */
+/** Copies of a model that live and die together: one on this machine, or all on another node. */
 export interface ReplicaGroup {
   readonly server: ServerProcess
-  /** Waits until all of them answer; where others reach them. */
+  /** Waits until all of them answer; resolves to their public addresses. */
   answers(signal: AbortSignal): Promise<readonly string[]>
-  /** A file that must not outlive them. */
+  /** A file that must be removed with them. */
   readonly endpointJson?: string
 }
 
-/** What copies are started with. */
+/** The settings that copies are started with. */
 export interface ReplicaRequest {
   readonly file: EngineFile
   readonly settings: VllmServerSettings
   readonly options: ServeRequest
-  /** The key that they ask callers for. */
+  /** The key they require from callers. */
   readonly apiKey: string | null
   readonly notify: Notify
 }
 
-/** Starts copies on this machine: one listens where it was asked to, several on ports that follow, each with its share of the GPUs. */
+/**
+ * Starts copies on this machine: a single one listens on the given port, several on consecutive ports, each with its
+ * share of the GPUs.
+ */
 export async function startHere(request: ReplicaRequest): Promise<readonly ReplicaGroup[]> {
   const { file, settings, options, apiKey, notify } = request
   const asked = options.port ?? file.backend?.api_port ?? 8000
@@ -42,7 +45,7 @@ export async function startHere(request: ReplicaRequest): Promise<readonly Repli
     refuseKeyArgument(command)
     const env = { ...command.env, ...shareOfGpus(settings, i), VLLM_API_KEY: apiKey ?? '' }
     const server = await start(command.argv, env, notify)
-    // Who listens on all addresses answers on this one too.
+    // A server listening on all interfaces answers on loopback too.
     const host = options.host === '0.0.0.0' ? '127.0.0.1' : options.host
     return {
       server,
@@ -54,7 +57,7 @@ export async function startHere(request: ReplicaRequest): Promise<readonly Repli
   })
 }
 
-/** Starts one after the other; where one cannot be started, those before it end. */
+/** Starts one after the other; if one fails to start, the earlier ones are stopped. */
 async function startAll<T>(
   items: Iterable<T>,
   startOne: (item: T) => Promise<ReplicaGroup>,
@@ -69,7 +72,7 @@ async function startAll<T>(
   }
 }
 
-/** Every user of a machine sees the arguments of its programs. */
+/** Refuses a key in arguments, because every user of the machine can see them. */
 function refuseKeyArgument({ argv }: VllmCommand): void {
   if (!argv.some((word) => /^--api[-_]key(=|$)/.test(word))) return
   throw new UserError(
@@ -78,7 +81,7 @@ function refuseKeyArgument({ argv }: VllmCommand): void {
   )
 }
 
-/** Ray hands out GPUs by itself. */
+/** The GPUs for one copy; with Ray, Ray assigns them. */
 function shareOfGpus(settings: VllmServerSettings, index: number): Readonly<Record<string, string>> {
   const count = settings.num_replicas
   if (count === 1 || process.env.RAY_ADDRESS) return {}
@@ -87,14 +90,14 @@ function shareOfGpus(settings: VllmServerSettings, index: number): Readonly<Reco
   return { CUDA_VISIBLE_DEVICES: gpus.slice(index * each, (index + 1) * each).join(',') }
 }
 
-/** A server that was started on a Ray cluster spreads over it. */
+/** Adjusts a server's command so that it spreads over its Ray cluster. */
 function withRay(command: VllmCommand, { command: other }: VllmServerSettings): VllmCommand {
   const flag = '--distributed-executor-backend'
   if (!process.env.RAY_ADDRESS || other || command.argv.includes(flag)) return command
   return { ...command, argv: [...command.argv, flag, 'ray'] }
 }
 
-/** Waits until the server has the model, as often and as patiently as its file says. */
+/** Waits until the server has the model, with the retries configured in its file. */
 async function hasModel(
   { server, apiBase, model }: { readonly server: ServerProcess; readonly apiBase: string; readonly model: string },
   { file: { backend }, apiKey, notify }: ReplicaRequest,
@@ -119,7 +122,7 @@ async function hasModel(
   }
 }
 
-/** Starts copies on nodes of this Slurm job: on each, this program takes care of its share. */
+/** Starts copies on nodes of this Slurm job; on each node, this program manages its share. */
 export async function startOnHosts(
   hosts: readonly string[],
   { settings, options, apiKey, notify }: Omit<ReplicaRequest, 'file'>,
@@ -134,7 +137,7 @@ export async function startOnHosts(
     await withdraw(told)
     const words = ['serve', '--config', config, '--replicas', String(share.count), '--host', '0.0.0.0', '--port', '0']
     const program = [process.execPath, join(packageRoot, 'bin/ot-agent.js')]
-    // The key travels in the environment of the step; all copies have the same.
+    // The key is passed in the step's environment and is the same for all copies.
     const step = ['srun', '--overlap', '--export=ALL', '--nodes=1', '--ntasks=1', `--nodelist=${share.host}`]
     const key = apiKey === null ? ['--no-key'] : ['--key-env', keyOfSteps]
     const env = apiKey === null ? {} : { [keyOfSteps]: apiKey }
@@ -155,21 +158,21 @@ async function readWhenThere(
   return (await loadEndpoint(path, { ...process.env, ...env })).endpointUrls
 }
 
-/** Leaves out options that this version of the server does not have; what a person added themselves is never left out. */
+/** Drops options that this version of the server lacks, except those the user added. */
 async function withoutUnknownFlags(command: VllmCommand, notify: Notify): Promise<VllmCommand> {
   const { argv, settable } = command
   const [program = ''] = argv
   if (settable.length === 0) return command
   const help = await execProgram([program, 'serve', '--help=all'], { timeoutSec: 180 })
   const known = new Set(help.stdout.match(/--[a-z][a-z0-9-]*/g) ?? [])
-  // A server that explains nothing is asked for everything.
+  // A server without help output gets every option.
   if (!known.has('--host') && !known.has('--port')) return command
   const unknown = settable.filter((flag) => !known.has(flag))
   for (const flag of unknown) notify(`this server does not support ${flag}; not passing it`)
   return { ...command, argv: dropFlags(argv, new Set(unknown)) }
 }
 
-/** Words without the given flags and their values. */
+/** Removes the given flags and their values. */
 function dropFlags(argv: readonly string[], flags: ReadonlySet<string>): string[] {
   return argv.filter((word, i) => {
     if (flags.has(word)) return false

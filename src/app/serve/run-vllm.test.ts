@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type FoundReplicas, watchReplicas } from './run-vllm.ts'
 
-/** Copies at these addresses, and what lets each of them die. */
+/** Copies at these addresses, with a function for each that makes it die. */
 function copies(...urls: string[]) {
   const kill: ((error: Error) => void)[] = []
   const found = urls.map((url): FoundReplicas => {
@@ -11,7 +11,7 @@ function copies(...urls: string[]) {
   return { found, kill }
 }
 
-/** Writes tellings down, slowly: each waits until it is let through. */
+/** Records notifications slowly: each waits until it is released. */
 function slowly() {
   const told: string[][] = []
   const waiting: (() => void)[] = []

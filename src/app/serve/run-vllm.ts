@@ -8,10 +8,10 @@ import { startHere, startOnHosts } from './replicas.ts'
 import { type ServerProcess, stop } from './server-process.ts'
 import { checkTunnel, holdTunnel } from './tunnel.ts'
 
-/** An engine file that describes model servers to start. */
+/** An engine file with model servers to start. */
 export type VllmFile = EngineFile & { readonly vllm_server: VllmServerSettings }
 
-/** Reads an engine file; null when it describes no model server to start. */
+/** Reads an engine file; null if it has no model server to start. */
 export async function loadVllmFile(path: string): Promise<VllmFile | null> {
   const file = await loadEngineFile(path)
   return file.vllm_server ? { ...file, vllm_server: file.vllm_server } : null
@@ -19,14 +19,14 @@ export async function loadVllmFile(path: string): Promise<VllmFile | null> {
 
 export interface VllmControl {
   readonly notify: Notify
-  /** Is called once all of them answer; the file is the one that was written for programs. */
+  /** Called once all of them answer; the file is the endpoint file, if one was written. */
   onServed(served: Served, endpointJson: string | undefined): Promise<void>
   readonly signal: AbortSignal
 }
 
 /**
- * Starts the model servers a file describes and tells where they are when all of them answer. One that ends later is taken
- * off the list; the last one that ends, ends us.
+ * Starts the model servers of a file and reports their addresses once all answer. A server that ends later is removed
+ * from the list; when the last one ends, so do we.
  */
 export async function runVllm(
   file: VllmFile,
@@ -69,13 +69,13 @@ export async function runVllm(
   }
 }
 
-/** Waits for the servers; the tunnel ends with them, and one that cannot be started ends them. */
+/** Waits for the servers with the tunnel; when either cannot be started or ends, both end. */
 async function withTunnel(
   watched: Promise<void>,
   hold: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
-  // It ends after the tunnel too, when that is why the servers are stopped.
+  // When the tunnel's failure stops the servers, this promise rejects later.
   watched.catch(() => {})
   const ended = new AbortController()
   const held = hold(AbortSignal.any([signal, ended.signal]))
@@ -88,8 +88,8 @@ async function withTunnel(
 }
 
 /**
- * The key of model servers: that of --key-env, else of VLLM_API_KEY, which vLLM reads, else one that is made where other
- * machines can reach them. Servers get it in their environment, never as an argument.
+ * The key for model servers: from --key-env, else from VLLM_API_KEY, which vLLM reads, else generated if other machines
+ * can reach them. Servers get it through their environment, never as an argument.
  */
 function serverKey(
   options: ServeRequest,
@@ -105,7 +105,7 @@ function serverKey(
       '--no-key: expected a key for a server with a tunnel, because anyone can reach it',
       'remove --no-key',
     )
-  // Copies on other nodes and servers behind a tunnel are reached from everywhere, whatever this one listens on.
+  // Copies on other nodes and servers behind a tunnel are reachable from outside, whatever address this one listens on.
   const host = options.hosts === undefined && !isPublic ? options.host : '0.0.0.0'
   const { apiKey, isNew } = inboundKey({ key: options.key, host }, named)
   return { apiKey, ...(named !== undefined && { keyEnv: named }), madeKey: isNew ? apiKey : null }
@@ -115,22 +115,22 @@ function endpointPath({ engine, backend, vllm_server }: EngineFile): string | un
   return engine.vllm_local?.endpoint_json ?? vllm_server?.endpoint_json_path ?? backend?.endpoint_json_path ?? undefined
 }
 
-/** Copies that answer, and where. */
+/** Copies that answer, and their addresses. */
 export interface FoundReplicas {
   readonly group: { readonly server: Pick<ServerProcess, 'gone'> }
   readonly urls: readonly string[]
 }
 
 interface Watching {
-  /** Is called with the addresses that are left. */
+  /** Called with the remaining addresses. */
   tell(left: readonly string[]): Promise<void>
   readonly notify: Notify
   readonly signal: AbortSignal
 }
 
 /**
- * Waits until the signal is aborted, or throws what the last one died of. Tells who is left whenever one dies, one telling
- * after the other; none is still under way or begins when this has ended.
+ * Waits until the signal is aborted, or throws the error of the last copy to die. Reports the remaining ones whenever
+ * one dies, one report at a time; when this returns, no report is running or will start.
  */
 export async function watchReplicas(
   found: readonly FoundReplicas[],

@@ -4,13 +4,13 @@ import type { Notify } from '../job/tasks-request.ts'
 import { startHere } from './replicas.ts'
 import { stop } from './server-process.ts'
 
-/** A model that is served on this machine until it is disposed of. */
+/** A model served on this machine until it is disposed of. */
 export interface ModelServer extends AsyncDisposable {
-  /** Several have commas between them. */
+  /** Several addresses are separated by commas. */
   readonly apiBase: string
 }
 
-/** Starts the servers of an engine file on loopback, and waits until they answer. `path` is for messages. */
+/** Starts an engine file's servers on loopback, and waits until they answer. `path` is for messages. */
 export async function serveHere(
   file: EngineFile,
   path: string,

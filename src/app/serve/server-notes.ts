@@ -9,15 +9,15 @@ import { identitySchema, livenessOf, markedOurselves, ownersDirOf } from '../../
 import { signalProcess } from '../../lib/spawn-process.ts'
 import { pluginContext } from '../../plugins/make.ts'
 
-/** A model server has its id in its environment, and so has everything that it starts. */
+/** The environment variable with a model server's id, inherited by everything the server starts. */
 export const serverVariable = 'OT_AGENT_SERVER'
 
 const noteSchema = z.object({
   schema: z.literal('server/1'),
   id: z.string().regex(/^[0-9a-f]{32}$/),
-  /** The program, without its arguments. */
+  /** The program's name, without arguments. */
   name: z.string(),
-  /** The process that started it and stops it. */
+  /** The process that started the server and stops it. */
   owner: identitySchema,
 })
 type ServerNote = z.output<typeof noteSchema>
@@ -27,14 +27,17 @@ export interface OrphanServer {
   readonly id: string
   readonly name: string
   readonly ownerPid: number
-  /** Processes of it that still ran. */
+  /** Its processes that were still running. */
   readonly pids: readonly number[]
 }
 
-/** How long a server gets to end by itself. */
+/** How long a server has to exit. */
 const graceMs = 30_000
 
-/** Writes down that this process is about to start a server, so that it can be found when this process is killed. Returns the id of the server. */
+/**
+ * Records that this process is about to start a server, so that the server can be found if this process is killed.
+ * Returns the server's id.
+ */
 export async function noteServer(name: string): Promise<string> {
   const { stateDir } = pluginContext()
   const id = randomBytes(16).toString('hex')
@@ -43,7 +46,7 @@ export async function noteServer(name: string): Promise<string> {
     await mkdir(notesDir(stateDir), { recursive: true })
     await writeAtomic(join(notesDir(stateDir), `${id}.json`), `${JSON.stringify(note)}\n`)
   } catch (error) {
-    // A node whose home cannot be written serves all the same; only `clean` does not find its server.
+    // If the home directory is not writable, the server still runs; only `clean` cannot find it.
     if (codeOf(error) === undefined) throw error
   }
   return id
@@ -53,13 +56,13 @@ async function forgetServer(id: string): Promise<void> {
   await rm(join(notesDir(pluginContext().stateDir), `${id}.json`), { force: true })
 }
 
-/** Ends at once what is left of a server, also workers that left its process group, and forgets it. */
+/** Kills what is left of a server, including workers that left its process group, and removes its note. */
 export async function endServer(id: string): Promise<void> {
   for (const pid of await processesOf(id)) signalProcess(pid, 'SIGKILL')
   await forgetServer(id)
 }
 
-/** Stops the servers whose owner is dead, with everything they started; `dryRun` only finds them. */
+/** Stops servers whose owner is dead, with everything they started; `dryRun` only finds them. */
 export async function stopOrphanServers({ dryRun = false } = {}): Promise<readonly OrphanServer[]> {
   const { stateDir } = pluginContext()
   const notes = (await readNotes(notesDir(stateDir))).filter(
@@ -83,7 +86,7 @@ async function readNotes(dir: string): Promise<ServerNote[]> {
   })
   const notes: ServerNote[] = []
   for (const name of names.filter((name) => name.endsWith('.json'))) {
-    // Its owner may remove it now.
+    // Its owner may remove it at this moment.
     const text = await readTextIfExists(join(dir, name))
     const parsed = noteSchema.safeParse(parseJson(text ?? ''))
     if (parsed.success) notes.push(parsed.data)
@@ -101,13 +104,13 @@ async function endAll(id: string): Promise<void> {
   for (const pid of await processesOf(id)) signalProcess(pid, 'SIGKILL')
 }
 
-/** The processes that have the id of a server in their environment. A random id is in no other. */
+/** The processes with a server's id in their environment. Ids are random, so no others match. */
 async function processesOf(id: string): Promise<number[]> {
   const wanted = `${serverVariable}=${id}`
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const found = await Promise.all(
     pids.map(async (pid) => {
-      // One that has ended, or belongs to another user, has nothing to show.
+      // Processes that have exited or belong to another user cannot be read.
       const text = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
       return text.split('\0').includes(wanted) ? [Number(pid)] : []
     }),

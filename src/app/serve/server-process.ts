@@ -9,20 +9,20 @@ import { signalGroup, spawnProcess } from '../../lib/spawn-process.ts'
 import type { Notify } from '../job/tasks-request.ts'
 import { endServer, noteServer, serverVariable } from './server-notes.ts'
 
-/** How long a server gets to end by itself. */
+/** How long a server has to exit. */
 const graceSec = 30
 
-/** A process that is looked after, with everything it starts. */
+/** A supervised process, with everything it starts. */
 export interface ServerProcess {
   readonly child: ChildProcess
-  /** Rejects when it ends by itself. */
+  /** Rejects when the process ends on its own. */
   readonly gone: Promise<never>
   readonly killAll: (name: NodeJS.Signals) => void
-  /** Its id among the servers that are written down. */
+  /** Its id among the recorded servers. */
   readonly id: string
 }
 
-/** Starts a program in a process group of its own. What it prints is news; stdout is for the result. */
+/** Starts a program in its own process group. Its output goes to stderr; stdout is for the result. */
 export async function start(
   [name = '', ...args]: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -36,10 +36,10 @@ export async function start(
     )
   }
   notify(`starts ${[name, ...args].map(shellQuote).join(' ')}`)
-  // Where it can be had, the server is told to die with us even if we are killed.
+  // Where setpriv exists, the kernel is asked to kill the server when we die, even by SIGKILL.
   const guard = findProgram('setpriv')
   const [first = program, ...rest] = guard === null ? [program] : [guard, '--pdeathsig', 'TERM', program]
-  // The guard reaches the server alone, and is not always there: the note finds what is left of it later.
+  // setpriv is not always available and covers only the server itself; through the note, leftovers can be found later.
   const id = await noteServer(name)
   const child = await spawnProcess(first, [...rest, ...args], {
     env: { ...process.env, ...env, [serverVariable]: id },
@@ -67,7 +67,7 @@ function endOf(child: ChildProcess, name: string): Promise<never> {
   return gone
 }
 
-/** Ends a process and what it started. */
+/** Stops a process and everything it started. */
 export async function stop({ child, gone, killAll, id }: ServerProcess): Promise<void> {
   killAll('SIGTERM')
   const ended = await withDeadline(graceSec, new AbortController().signal, () => gone.catch(() => 'gone' as const))
@@ -77,7 +77,7 @@ export async function stop({ child, gone, killAll, id }: ServerProcess): Promise
   await endServer(id)
 }
 
-/** A port that is free now; the system hands out another one each time. */
+/** A port that is free now; the system returns a different one each time. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {

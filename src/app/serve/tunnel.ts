@@ -8,20 +8,20 @@ import { type ServerProcess, start, stop } from './server-process.ts'
 
 export type TunnelSettings = NonNullable<VllmServerSettings['tunnel']>
 
-/** A server that is to be reached from outside. */
+/** A server to make reachable from outside. */
 export interface TunnelRequest {
   readonly tunnel: TunnelSettings
-  /** Where the server answers on this machine. */
+  /** Its address on this machine. */
   readonly origin: string
   readonly model: string
   readonly apiKey: string
   readonly notify: Notify
 }
 
-/** How often in a row the public address may fail before the program is started again. */
+/** After this many consecutive failures of the public address, the program is restarted. */
 const mostMisses = 3
 
-/** Refuses what a tunnel cannot do, before a model is loaded for an hour. */
+/** Rejects what a tunnel cannot do, before spending an hour loading a model. */
 export function checkTunnel({ tunnel, num_replicas }: VllmServerSettings, hosts: readonly string[]): void {
   if (!tunnel) return
   if (num_replicas > 1 || hosts.length > 0)
@@ -37,7 +37,10 @@ export function checkTunnel({ tunnel, num_replicas }: VllmServerSettings, hosts:
     )
 }
 
-/** Keeps the program of a tunnel running until the signal is aborted: one that ends, or whose address stops answering, is started again. */
+/**
+ * Keeps a tunnel's program running until the signal is aborted, restarting it when it ends or its address stops
+ * answering.
+ */
 export async function holdTunnel(
   request: TunnelRequest,
   onOpen: () => Promise<void>,
@@ -65,7 +68,7 @@ export async function holdTunnel(
   }
 }
 
-/** Looks at the public address again and again; how it ended. */
+/** Polls the public address; resolves to how it ended. */
 async function watch(
   program: ServerProcess,
   { tunnel, model, apiKey }: TunnelRequest,
@@ -77,7 +80,7 @@ async function watch(
   const options = { api_base: apiBase, api_key: apiKey, model, healthcheck_max_attempts: 1 }
   const engine = await makeEngine('openai-compatible', options)
   for (let misses = 0, answered = false; ; ) {
-    // Before its first answer it is looked at more often.
+    // Poll more often until the first answer.
     const found = await Promise.race([gone, sleep((answered ? tunnel.check_sec : 1) * 1000, signal)])
     if (typeof found === 'string') return `ended (${found})`
     const health = await engine.health(signal)

@@ -2,13 +2,16 @@ import { UserError } from '../../core/errors.ts'
 import { type EngineFile, readEngineFile } from '../../formats/engine-yaml.ts'
 import { parseAssignment, parsePath, parseValue, setAt } from '../job/assignments.ts'
 
-/** One point of a grid: values by the names of settings. */
+/** One point of a grid: setting names and values. */
 export type GridPoint = Readonly<Record<string, unknown>>
 
-/** More points than this are a mistake: each is a server that starts and stops. */
+/** More points than this are a mistake: each one starts and stops a server. */
 const mostPoints = 200
 
-/** Every combination of values: `max_num_seqs=64,256` and `dtype=float16,bfloat16` are four points. A value that is a JSON list gives its members. */
+/**
+ * Every combination of values: `max_num_seqs=64,256` and `dtype=float16,bfloat16` make four points. A JSON list
+ * contributes its elements.
+ */
 export function gridOf(varied: readonly string[]): readonly GridPoint[] {
   const lists = varied.map((text) => {
     const [name, given] = parseAssignment('--vary', text)
@@ -35,7 +38,7 @@ export function gridOf(varied: readonly string[]): readonly GridPoint[] {
   )
 }
 
-/** An engine file with the settings of a point in it. A name without a dot is a setting of its server. */
+/** An engine file with a point's settings. A name without a dot is a setting of its server. */
 export async function engineFileAt(path: string, point: GridPoint): Promise<EngineFile> {
   return readEngineFile(path, (document) => {
     for (const [name, value] of Object.entries(point)) {

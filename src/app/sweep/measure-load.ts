@@ -3,24 +3,24 @@ import type { ModelClient, ModelReply } from '../../core/model.ts'
 import { type Distribution, DistributionTally } from '../../stats/distribution.ts'
 
 export interface LoadRequest {
-  /** Requests under way at once. */
+  /** Concurrent requests. */
   readonly concurrency: number
   readonly requests: number
-  /** About how long each prompt is. */
+  /** Approximate length of each prompt. */
   readonly promptTokens: number
   readonly maxOutputTokens: number
-  /** A request that takes longer failed. */
+  /** A request that takes longer counts as failed. */
   readonly timeoutSec: number
   readonly signal: AbortSignal
 }
 
-/** What a server did under a load. */
+/** How a server performed under a load. */
 export interface LoadResult {
   readonly requests: number
   readonly failed: number
-  /** What the failed ones failed of, with their number. */
+  /** Error messages with their counts. */
   readonly errors: Readonly<Record<string, number>>
-  /** From the first request to the last reply. */
+  /** Time from the first request to the last reply. */
   readonly seconds: number
   readonly inputTokens: number
   readonly outputTokens: number
@@ -28,13 +28,13 @@ export interface LoadResult {
   readonly requestsPerSec: number
   /** Seconds from a request to the end of its reply. */
   readonly latencySec: Distribution | null
-  /** Seconds to the first piece of a reply; null for a server that sends replies whole. */
+  /** Seconds to the first piece of a reply; null for a server that does not stream. */
   readonly firstTokenSec: Distribution | null
 }
 
 const mostErrors = 20
 
-/** Keeps a number of requests under way until all are answered, and measures them. */
+/** Keeps a constant number of requests in flight until all are answered, and measures them. */
 export async function measureLoad(client: ModelClient, load: LoadRequest): Promise<LoadResult> {
   const { concurrency, requests, signal } = load
   const [latency, first] = [new DistributionTally(), new DistributionTally()]
@@ -94,7 +94,10 @@ async function askOnce(client: ModelClient, load: LoadRequest, nth: number): Pro
 
 const words = ['river', 'stone', 'paper', 'window', 'garden', 'copper', 'winter', 'market', 'letter', 'bridge']
 
-/** A text of about this many tokens. It begins with its number, so that no server answers from what it kept of another. */
+/**
+ * A prompt of about this many tokens. It starts with its number, so that no server can reuse the cache of another
+ * prompt.
+ */
 function promptOf(nth: number, tokens: number): string {
   const drawn = (i: number) => words[(nth * 7919 + i * i * 31 + i * 17) % words.length]
   const listed = Array.from({ length: Math.max(1, tokens - 20) }, (_, i) => drawn(i)).join(' ')

@@ -6,7 +6,7 @@ import { serveHere } from '../serve/serve-here.ts'
 import { engineFileAt, type GridPoint } from './grid.ts'
 import type { OpenModel } from './run-sweep.ts'
 
-/** What is measured: a file, an engine, or a server that runs. */
+/** What to measure: a file, an engine, or a running server. */
 export interface MeasuredModel {
   readonly config?: string | undefined
   readonly engine?: string | undefined
@@ -16,7 +16,7 @@ export interface MeasuredModel {
   readonly model?: string | undefined
 }
 
-/** How the server of each point is reached: started from a file, or asked where it is. */
+/** How to reach each point's server: started from a file, or already running. */
 export function modelOpener(options: MeasuredModel, isVaried: boolean, notify: Notify) {
   const { config, engine: name, apiBase: api_base, apiKeyEnv: api_key_env, model = null } = options
   if (config === undefined && name === undefined && api_base === undefined)

@@ -4,7 +4,7 @@ import { Running } from '../running.ts'
 import type { GridPoint } from './grid.ts'
 import { type LoadRequest, type LoadResult, measureLoad } from './measure-load.ts'
 
-/** A model that answers, for as long as it is needed. */
+/** A model that answers until it is disposed of. */
 export interface OpenModel {
   readonly client: ModelClient
   close(): Promise<void>
@@ -13,9 +13,9 @@ export interface OpenModel {
 export interface SweepRequest extends Omit<LoadRequest, 'concurrency' | 'requests' | 'signal'> {
   readonly points: readonly GridPoint[]
   readonly concurrencies: readonly number[]
-  /** Requests of each measurement; default: four times its concurrency, at least 8. */
+  /** Requests per measurement; default: four times its concurrency, at least 8. */
   readonly requests?: number | undefined
-  /** Starts the server of a point, or reaches one that runs. */
+  /** Starts the server of a point, or connects to a running one. */
   readonly open: (point: GridPoint, signal: AbortSignal) => Promise<OpenModel>
 }
 
@@ -32,7 +32,10 @@ export interface SweepResult {
   readonly points: readonly SweepPoint[]
 }
 
-/** Measures a server at every point of a grid under every load. A point whose server does not start is told, and the others go on. */
+/**
+ * Measures a server at every grid point under every load. A point whose server does not start is reported, and the
+ * others continue.
+ */
 export function runSweep(request: SweepRequest, signal: AbortSignal): Running<SweepPoint, SweepResult> {
   return new Running(async (emit) => {
     const { points, promptTokens, maxOutputTokens } = request

@@ -9,7 +9,7 @@ const facts = { contextTokens: null, outputTokens: null, inputUsdPerToken: null,
 const { signal } = new AbortController()
 const load = { promptTokens: 30, maxOutputTokens: 8, timeoutSec: 5 }
 
-/** A model that answers in the order it was asked, and fails each `failEvery`th call. */
+/** A model that answers in request order, and fails every `failEvery`th call. */
 function fakeModel(failEvery = 0) {
   const seen = { calls: 0, running: 0, most: 0, prompts: new Set<string>() }
   const client: ModelClient = {

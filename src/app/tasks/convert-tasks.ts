@@ -8,7 +8,10 @@ export interface ConvertedTasks {
   readonly failed: readonly { readonly source: string; readonly error: UserError }[]
 }
 
-/** Converts Terminal-Bench tasks, each to a folder below `out`. One that cannot be converted leaves nothing behind; when none can, the first reason is thrown. */
+/**
+ * Converts Terminal-Bench tasks, each to a folder in `out`. A task that cannot be converted leaves nothing behind; if
+ * none can be, the first reason is thrown.
+ */
 export async function convertTasks(source: string, out: string): Promise<ConvertedTasks> {
   const tasks = await findTerminalBenchTasks(source)
   const targets = tasks.map((task) => ({ source: task, dir: join(out, basename(task)) }))
@@ -19,7 +22,7 @@ export async function convertTasks(source: string, out: string): Promise<Convert
   return { converted, failed }
 }
 
-/** Nothing is written when one of many targets is taken. */
+/** Refuses an existing target, so that nothing is written if one of many is taken. */
 async function checkFree(dir: string): Promise<void> {
   if (!(await exists(dir))) return
   throw new UserError(

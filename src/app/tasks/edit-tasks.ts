@@ -8,9 +8,9 @@ import { explainDisk } from '../disk-errors.ts'
 export interface EditRequest {
   /** A task, or a folder of tasks. */
   readonly path: string
-  /** `agent.timeout_sec=900`: JSON where it reads as such, otherwise text. */
+  /** For example `agent.timeout_sec=900`: parsed as JSON if possible, else taken as text. */
   readonly set: readonly string[]
-  /** Keys to take away. */
+  /** Keys to remove. */
   readonly unset: readonly string[]
 }
 
@@ -22,11 +22,11 @@ type Table = Record<string, unknown>
 
 interface Change {
   readonly keys: readonly string[]
-  /** Undefined: the key goes. */
+  /** Undefined removes the key. */
   readonly value: unknown
 }
 
-/** Changes keys of task.toml in every task, or in none when one of the files would not be a task.toml afterwards. */
+/** Changes keys of task.toml in every task, or in none if one of the files would become invalid. */
 export async function editTasks({ path, set, unset }: EditRequest): Promise<EditedTasks> {
   const changes = [
     ...set.map(parseSetting),

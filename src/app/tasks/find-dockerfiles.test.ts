@@ -15,11 +15,11 @@ interface Repository {
   readonly license: string | null
   readonly isPrivate?: boolean
   readonly text?: string
-  /** The same content has the same one everywhere. */
+  /** Equal contents have the same hash everywhere. */
   readonly sha?: string
 }
 
-/** A server that answers as GitHub documents. `first` may answer in its place, for example with a limit. */
+/** A server that behaves as GitHub documents. `first` may answer instead, for example with a rate limit. */
 async function github(
   repositories: Readonly<Record<string, Repository>>,
   first: (asked: string, response: ServerResponse, nth: number) => boolean = () => false,

@@ -17,21 +17,21 @@ import { type JsonLines, openJsonLines, readJsonLines } from '../../lib/jsonl.ts
 import { acquireOwner } from '../../store/job-owner.ts'
 import { explainDisk } from '../disk-errors.ts'
 
-/** Licenses that let others use a Dockerfile in a dataset. */
+/** Licenses that allow using a Dockerfile in a dataset. */
 export const usualLicenses = [
   ...['MIT', 'MIT-0', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'ISC', 'Unlicense', 'CC0-1.0'],
 ] as const
 
 export interface FindRequest {
-  /** Each is searched for by itself. */
+  /** Each is a separate search. */
   readonly keywords: readonly string[]
-  /** JSON lines of Dockerfiles, as `makers/environment` takes them. What was found before stays. */
+  /** Dockerfiles as JSON lines, the input of `makers/environment`. Earlier finds are kept. */
   readonly out: string
-  /** Files of each keyword (default: 20). */
+  /** Files per keyword (default: 20). */
   readonly limit?: number | undefined
-  /** Of the repository, by its SPDX id (default: usual permissive ones). */
+  /** Allowed licenses of the repository, as SPDX ids (default: the usual permissive ones). */
   readonly licenses?: readonly string[] | undefined
-  /** Larger files are left out (default: 20,000). */
+  /** Larger files are skipped (default: 20,000). */
   readonly maxBytes?: number | undefined
 }
 
@@ -39,7 +39,7 @@ export interface FoundDockerfiles {
   readonly out: string
   readonly files: number
   readonly repositories: number
-  /** Why others were left out, with counts. */
+  /** Why files were skipped, with counts. */
   readonly skipped: Readonly<Record<string, number>>
 }
 
@@ -64,8 +64,8 @@ type FileLine = Extract<JournalLine, { kind: 'file' }>
 type SkipLine = Extract<JournalLine, { kind: 'skip' }>
 
 /**
- * Searches GitHub for Dockerfiles that may be used. Whatever is learned is written down beside the file at once: the same request resumes,
- * and asks for no file twice. The file itself appears whole.
+ * Searches GitHub for Dockerfiles that may be used. Everything learned is saved at once in a journal next to the file,
+ * so the same request resumes and never requests a file twice. The file itself is written whole.
  */
 export async function findDockerfiles(request: FindRequest, at: GithubAt): Promise<FoundDockerfiles> {
   if (request.keywords.length === 0) throw new UserError('expected words to search for, got none', 'pass at least one')
@@ -96,9 +96,9 @@ interface SearchState {
 }
 
 class Search {
-  /** Texts that are known, by their digest; those that were skipped because of their repository are known of that one only. */
+  /** Keys of files already handled; those skipped because of their repository are only known for that repository. */
   private readonly seen: Set<string>
-  /** Under others, what was skipped is looked at again. */
+  /** Under other options, skipped files are considered again. */
   private readonly options: string
   private readonly repositories = new Map<string, RepositoryFacts | null>()
 
@@ -123,7 +123,7 @@ class Search {
       if (next.done) {
         const { total, complete } = next.value
         if (!complete) this.state.notify(incomplete(keyword, total))
-        // What GitHub had no time for is found another day; what it never shows is not.
+        // Results that GitHub had no time for can be found another day; those beyond its limit never can.
         if (complete || total >= mostResults) await this.note({ kind: 'done', keyword, options: this.options })
         return
       }
@@ -132,12 +132,12 @@ class Search {
       const line = await this.look(keyword, next.value)
       this.seen.add(keyOf(line))
       if (line.kind === 'file') files++
-      // The name of a private repository is written nowhere.
+      // The name of a private repository is never written to disk.
       await this.note(line.kind === 'skip' && line.why === 'private' ? { ...line, repo: '' } : line)
     }
   }
 
-  /** Whether what the journal says is so under the options of this search. */
+  /** Whether a journal line is valid under the options of this search. */
   private counts(line: JournalLine): boolean {
     return line.kind === 'file' || ('options' in line && line.options === this.options)
   }
@@ -150,7 +150,7 @@ class Search {
     const facts = known === undefined ? await repositoryFacts(this.github, repo) : known
     this.repositories.set(repo, facts)
     if (facts === null) return skip('gone')
-    // The token may see what its owner alone may.
+    // The token may see what is private to its owner.
     if (!facts.isPublic) return skip('private')
     if (facts.license === null || !licenses.includes(facts.license)) return skip('license')
     const read = await fileText(this.github, file, maxBytes)
@@ -165,7 +165,10 @@ class Search {
   }
 }
 
-/** By what a file is not looked at again: its content, where that decided, otherwise its content in this repository. */
+/**
+ * The key under which a file is not considered again: its content if that decided, otherwise its content in this
+ * repository.
+ */
 function keyOf(line: FileLine | SkipLine): string {
   const byContent = line.kind === 'file' || line.why === 'too-large' || line.why === 'not-text'
   return byContent ? line.sha : inRepository(line.repo, line.sha)
@@ -184,7 +187,7 @@ function incomplete(keyword: string, total: number): string {
 async function readJournal(path: string): Promise<JournalLine[]> {
   const found: JournalLine[] = []
   try {
-    // A line that a crash cut short is none.
+    // A line cut short by a crash is ignored.
     for await (const line of readJsonLines(path)) {
       const parsed = journalLine.safeParse(line)
       if (parsed.success) found.push(parsed.data)
@@ -195,7 +198,7 @@ async function readJournal(path: string): Promise<JournalLine[]> {
   return found
 }
 
-/** Only what this command wrote is replaced: a file that was made or changed by hand is in no journal. */
+/** Refuses to replace a file this command did not write: a file created or edited manually is in no journal. */
 async function refuseForeign(out: string, journal: readonly JournalLine[]): Promise<void> {
   const text = await readTextIfExists(out)
   if (text === null || text === render(filesOf(journal))) return

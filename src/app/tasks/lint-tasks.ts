@@ -11,7 +11,7 @@ export interface LintReport {
   readonly findings: readonly Finding[]
 }
 
-/** Lints tasks, or folders of tasks. Starts nothing; the reports are in the order of the folders. */
+/** Lints tasks, or folders of tasks, without running anything; reports are in the order of the folders. */
 export async function lintTasks(paths: readonly string[]): Promise<LintReport[]> {
   const { tasks, broken } = await loadTasks(paths)
   const reports: LintReport[] = broken.map(({ dir, name, reason }) => {

@@ -4,14 +4,14 @@ import type { Task } from '../../core/task.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
 
-/** A folder that has a task.toml and cannot be read as a task. */
+/** A folder with a task.toml that cannot be read as a task. */
 export interface BrokenTask {
   readonly dir: string
   readonly name: string
   readonly reason: string
 }
 
-/** Reads the tasks at some paths, each once, in their order; one that cannot be read does not keep the others from being read. */
+/** Reads the tasks at some paths, each once and in order; an unreadable one does not affect the others. */
 export async function loadTasks(paths: readonly string[]): Promise<{ tasks: Task[]; broken: BrokenTask[] }> {
   const tasks = new Map<string, Task>()
   const broken = new Map<string, BrokenTask>()

@@ -12,7 +12,7 @@ export interface NewTaskRequest extends Omit<StarterOptions, 'name'> {
   readonly path: string
 }
 
-/** Writes a small task that works, to change into another one. */
+/** Writes a small working task, to adapt. */
 export async function writeNewTask({ name: given, org: option, path, ...options }: NewTaskRequest) {
   const { org, name } = parseName(given, option)
   const dir = join(path, name)

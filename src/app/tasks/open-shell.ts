@@ -22,7 +22,7 @@ export interface ShellRequest {
   readonly tests: boolean
   /** Default: the agent's. */
   readonly user: User | undefined
-  /** The caller's terminal. */
+  /** The caller's terminal type. */
   readonly term: string
   readonly cols: number
   readonly rows: number
@@ -32,11 +32,11 @@ export interface ShellControl {
   readonly signal: AbortSignal
   readonly confirm?: Confirm | undefined
   readonly notify: (line: string) => void
-  /** Given the terminal until it ends, or until the signal closes it; gives the shell's exit code. */
+  /** Gets the terminal until it ends or the signal closes it; returns the shell's exit code. */
   readonly use: (terminal: Terminal) => Promise<number>
 }
 
-/** Starts a task's sandbox as a trial would, opens a terminal in it, and removes the sandbox when that has ended. */
+/** Starts a task's sandbox as a trial would, opens a terminal in it, and removes the sandbox afterwards. */
 export async function openShell(request: ShellRequest, control: ShellControl): Promise<number> {
   const task = await loadTask(request.task, { allowNoTests: true })
   if (task.steps.length > 0 && (request.solve || request.tests))

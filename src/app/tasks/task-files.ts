@@ -15,12 +15,12 @@ export interface PackRequest {
 
 export interface PackControl {
   readonly signal: AbortSignal
-  /** Is called for each folder that looks like a task and is none, before anything is packed. */
+  /** Called for each folder that looks like a task but is not, before anything is packed. */
   onLeftOut(folder: LeftOut): void
   onProgress(done: { readonly tasks: number; readonly bytes: number }, total: number): void
 }
 
-/** A folder that looks like a task and is none. */
+/** A folder that looks like a task but is not. */
 export interface LeftOut {
   readonly dir: string
   readonly reason: string
@@ -49,7 +49,7 @@ export async function packTaskFolder({ path, out }: PackRequest, control: PackCo
   return { ...packed, leftOut }
 }
 
-/** The file must not be a directory or a device, nor lie in a task, which would pack the file into itself. */
+/** Rejects a directory or device, and a file inside a task, which would be packed into itself. */
 async function checkOut(out: string, tasks: readonly string[]): Promise<void> {
   const there = await explainDisk(out, () => kindAt(out))
   if (there === 'dir') {
@@ -69,12 +69,12 @@ export type { UnpackedTasks } from '../../formats/task-parquet/unpack-tasks.ts'
 
 export interface UnpackRequest {
   readonly file: string
-  /** Folder to put the tasks in. */
+  /** The folder for the tasks. */
   readonly out: string
   readonly onExist: 'error' | 'skip' | 'overwrite'
 }
 
-/** Unpacks the tasks of a parquet file. All of them are checked before the first is put in place. */
+/** Unpacks the tasks of a parquet file. All of them are validated before the first is put in place. */
 export async function unpackTaskFile(
   { file, out, onExist }: UnpackRequest,
   control: { readonly signal: AbortSignal; onProgress(done: number, total: number): void },

@@ -14,14 +14,14 @@ export interface DatasetAsk {
   readonly options: TraceOptions
   readonly shardRows: number | null
   readonly madeBy: string
-  /** Why trials failed, where the dataset is to say it. */
+  /** Why trials failed, if the dataset is to include it. */
   readonly failureModes?: FailureModes | undefined
 }
 
-/** More results than this are counted together: rewards may be any number. */
+/** Further results are counted together, because rewards may be any number. */
 const resultsLimit = 100
 
-/** The files of one dataset: rows in every format that was asked for, then its card and its manifest. */
+/** The files of one dataset: rows in every requested format, then its card and manifest. */
 export class DatasetFiles {
   readonly #ask: DatasetAsk
   readonly #extra: readonly ExtraColumn[]
@@ -57,7 +57,7 @@ export class DatasetFiles {
     }
   }
 
-  /** The same maker, with the extra column; how each trial that gives a row was run goes into the manifest. */
+  /** Wraps a maker to add the extra column, and to record in the manifest how each trial with a row was run. */
   noting(maker: TraceMaker<TraceRow>): TraceMaker<TraceRow> {
     const runs = this.#runs
     const { failureModes } = this.#ask

@@ -3,17 +3,20 @@ import { type Message, messagesOf, plainValue } from '../../formats/conversation
 import { openRows } from '../../formats/conversations/open-rows.ts'
 import { datasetAt } from '../../run/recipe/run-datasets.ts'
 
-/** A row of a dataset for a person and for a machine. */
+/** A row of a dataset, for people and machines. */
 export interface HeadRow {
-  /** From 0. */
+  /** Starts at 0. */
   readonly number: number
   readonly facts: RowFacts
   readonly messages: readonly Message[]
-  /** Every column as it is. */
+  /** Every column, unchanged. */
   readonly row: object
 }
 
-/** The first rows of a dataset of conversations, ours or anyone's: parquet or JSON lines, a file or a folder, or the run of a recipe. */
+/**
+ * The first rows of a dataset of conversations, ours or third-party: parquet or JSON lines, a file, a folder or a
+ * recipe run.
+ */
 export async function* headRows(path: string, count: number): AsyncGenerator<HeadRow, void, void> {
   const source = await openRows(await datasetAt(path))
   try {

@@ -9,12 +9,12 @@ export type { PhraseCount } from '../../stats/phrases.ts'
 export type { Measure, Spread, TraceStats, TraceTally } from '../../stats/trace-stats.ts'
 
 export interface CountAsk extends Omit<TracesAsk, 'messages'> {
-  /** Texts to look for in what was said. */
+  /** Phrases to search for in conversations. */
   readonly phrases: readonly string[]
   readonly onTrace: (seen: number) => void
 }
 
-/** Counts what is in the traces of jobs, or in datasets of traces. */
+/** Counts what is in the traces of jobs, or in trace datasets. */
 export async function tallyTraces(
   paths: readonly string[],
   { onTrace, phrases, ...ask }: CountAsk,

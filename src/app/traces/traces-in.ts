@@ -13,13 +13,13 @@ import { traceMaker } from './trace-maker.ts'
 export interface TracesAsk {
   readonly recursive: boolean
   readonly filter: TraceOptions['filter']
-  /** Also what was said. */
+  /** Includes the messages. */
   readonly messages: boolean
   readonly signal: AbortSignal
   readonly onBroken: (line: string) => void
 }
 
-/** All traces in parquet files, in an exported dataset, or in jobs; a trial without a trace is told too. */
+/** All traces in parquet files, an exported dataset or jobs; also reports trials without a trace. */
 export async function* tracesIn(path: string, ask: TracesAsk): AsyncGenerator<ReadTrace, void, void> {
   const files = await filesAt(path)
   if (files.length === 0) yield* tracesOfJobs(path, ask)
@@ -32,7 +32,7 @@ export async function* tracesIn(path: string, ask: TracesAsk): AsyncGenerator<Re
   }
 }
 
-/** Parquet files of traces: the path itself, those that it matches, or those of the folder `data`; none for jobs. */
+/** Parquet files of traces: the path itself, its matches, or those in the folder `data`; none for jobs. */
 async function filesAt(path: string): Promise<readonly string[]> {
   const kind = await kindAt(path)
   if (kind === 'dir') return parquetIn(join(path, 'data'))

@@ -14,14 +14,14 @@ export type { TraceContent, TraceStep } from '../../formats/traces/trajectory.ts
 
 /** One step of a trial's trajectory. */
 export interface TrialStep {
-  /** The name of the step of a multi-step task where it begins, otherwise null. */
+  /** The step's name where a step of a multi-step task begins, otherwise null. */
   readonly begins: string | null
   readonly said: TraceStep
-  /** The tool calls of it as text. */
+  /** Its tool calls as text. */
   readonly calls: readonly string[]
 }
 
-/** Every step of a trial; `given` is JOB/TRIAL, the job by its directory or its name among those of `jobsDir`. */
+/** Yields every step of a trial; `given` is JOB/TRIAL, with the job as a directory or a name in `jobsDir`. */
 export async function trialSteps(given: string, jobsDir: string): Promise<readonly TrialStep[]> {
   const files = await explainDisk(given, () => filesOf(given, jobsDir))
   const folders = [...new Set(files.map((file) => file.step))]
@@ -68,7 +68,7 @@ function splitLast(path: string): [before: string | null, last: string] {
   return at < 0 ? [null, path] : [path.slice(0, at) || '/', path.slice(at + 1)]
 }
 
-/** A trial's directory may lie outside any job, as Harbor's single trials do. */
+/** A trial's directory may be outside any job, like Harbor's single trials. */
 async function placeOf(jobPart: string, trial: string, jobsDir: string) {
   const isJob = await exists(join(jobPart, 'config.json'))
   if (!isJob && (await exists(join(jobPart, trial, 'result.json'))))

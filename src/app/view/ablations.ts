@@ -33,12 +33,12 @@ const report = z.object({
   missing: z.array(z.object({ cell: z.string(), reason: z.string() })),
 })
 
-/** Whether a document is a report of `ablate report`. */
+/** Whether a document is a report from `ablate report`. */
 export function isAblation(document: unknown): boolean {
   return Object(document).schema === 'ablate-report/1'
 }
 
-/** The report that `ablate report` wrote as report.json. */
+/** Loads the report.json written by `ablate report`. */
 export async function loadAblation(path: string): Promise<ViewAblation> {
   const parsed = report.safeParse(parseJson((await readTextIfExists(path)) ?? ''))
   if (parsed.success) return parsed.data

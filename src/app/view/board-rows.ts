@@ -11,12 +11,12 @@ import { comparePaired, verdictOf } from '../../stats/verdict.ts'
 
 type Candidate = FoundRun & { readonly runs: number }
 
-/** `name@version`, or the name alone where no version is known. */
+/** `name@version`, or just the name if the version is unknown. */
 export function benchmarkKey({ benchmark_name: name, benchmark_version: version }: FoundRun): string {
   return version === '' ? name : `${name}@${version}`
 }
 
-/** The lines of the leaderboard. The newest finished run counts; a partial one only where no run is finished. */
+/** The rows of the leaderboard. The newest finished run counts; a partial one only if none is finished. */
 export async function makeRows(
   runs: readonly Candidate[],
   models: ReadonlyMap<string, BoardModel>,
@@ -59,7 +59,7 @@ function counts(run: Candidate, before: Candidate): boolean {
   return run.started_at > before.started_at
 }
 
-/** Ranks by run. Of very many runs only the best are compared. */
+/** Ranks by run. If there are very many runs, only the best are compared. */
 async function ranksOf(runs: readonly Candidate[], means: ReadonlyMap<string, TaskMeans>) {
   const finished = runs
     .filter(({ job_status, job_id }) => job_status === 'finished' && means.has(job_id))
@@ -107,7 +107,10 @@ function factsOf(name: string | null, models: ReadonlyMap<string, BoardModel>) {
   }
 }
 
-/** Best first: by the mean over the benchmarks with a finished run, those with more of them before those with fewer. */
+/**
+ * Best first: by the mean over benchmarks with a finished run, but models with more such benchmarks come before those
+ * with fewer.
+ */
 function byMean(a: ViewBoardRow, b: ViewBoardRow): number {
   const finished = ({ cells }: ViewBoardRow) =>
     cells.flatMap((cell) => (cell?.state === 'finished' ? [cell.accuracy] : []))
@@ -117,15 +120,15 @@ function byMean(a: ViewBoardRow, b: ViewBoardRow): number {
   return mean(y) - mean(x) || ((a.model ?? '') < (b.model ?? '') ? -1 : 1)
 }
 
-/** More runs of one benchmark are not compared with each other: their number of pairs grows with its square. */
+/** At most this many runs of one benchmark are compared, because pairs grow quadratically. */
 const mostRanked = 60
 
-/** Rewards by task as the statistics take them. Attempts at a task only matter by their mean and their number. */
+/** Rewards by task as the statistics need them. Only the mean and number of a task's attempts matter. */
 function rewardsOf(means: TaskMeans): RewardsByTask {
   return new Map([...means].map(([task, { mean, trials }]) => [task, new Array<number>(trials).fill(mean)]))
 }
 
-/** The interval of a run; by its standard error where the registry has no trials of it. */
+/** A run's interval; from its standard error if the registry has no trials of it. */
 export function intervalOf(means: TaskMeans | undefined, accuracy: number, standardError: number | null) {
   const found: Pick<Interval, 'low' | 'high'> | null = means === undefined ? null : meanInterval(rewardsOf(means))
   if (found) return { low: found.low, high: found.high }
@@ -137,8 +140,8 @@ export function intervalOf(means: TaskMeans | undefined, accuracy: number, stand
 }
 
 /**
- * Ranks of runs on one benchmark. Every two are compared task by task, corrected for the number of pairs (Holm); those that cannot be told
- * apart share a rank. Gives way to other work between the tests.
+ * Ranks runs on one benchmark. Every pair is compared task by task, corrected for the number of pairs (Holm); runs that
+ * cannot be told apart share a rank. Yields to other work between tests.
  */
 export async function rankRuns(runs: readonly TaskMeans[]): Promise<number[]> {
   const rewards = runs.map(rewardsOf)
@@ -147,7 +150,7 @@ export async function rankRuns(runs: readonly TaskMeans[]): Promise<number[]> {
     for (const [second, other] of rewards.entries()) {
       if (second <= first) continue
       const difference = pairedDifference(one, other)
-      // A difference whose interval holds 0 stays undecided whatever the test says.
+      // A difference whose interval contains 0 stays undecided, whatever the test says.
       const isOpen = difference === null || (difference.low <= 0 && difference.high >= 0)
       const p = isOpen ? 1 : (comparePaired(one, other, makeRandom(1, 'eval compare').next)?.p ?? 1)
       pairs.push({ first, second, difference, p })
@@ -165,8 +168,8 @@ export async function rankRuns(runs: readonly TaskMeans[]): Promise<number[]> {
 }
 
 /**
- * The parameters of a model in billions, as far as its name says: `Qwen3-8B`, `llama_70b`, `SmolLM2-360M`. Of `30B-A3B` the first counts,
- * which is all of them. Null where the name says nothing.
+ * A model's parameters in billions, guessed from its name: `Qwen3-8B`, `llama_70b`, `SmolLM2-360M`. For `30B-A3B` it is
+ * the first number, the total. Null if the name does not say.
  */
 export function sizeOf(name: string): number | null {
   const [, number = '', unit = ''] = /(?:^|[-_/. ])(\d{1,4}(?:\.\d{1,3})?)([bm])(?=$|[-_/. :@])/i.exec(name) ?? []

@@ -9,10 +9,10 @@ import { loadAblation } from './ablations.ts'
 import { benchmarkKey, makeRows } from './board-rows.ts'
 import { NotHere } from './library-job.ts'
 
-/** Ids of the jobs that the viewer has, by their directory. */
+/** The viewer's job ids by job directory. */
 export type JobIds = ReadonlyMap<string, string>
 
-/** The leaderboard of a registry, and reports of ablations. Computed again only when the registry changed. */
+/** The leaderboard of a registry, and reports of ablations. Recomputed only when the registry has changed. */
 export class Board {
   private cached: { readonly stamp: string; readonly board: Promise<Omit<ViewBoard, 'ablations'>> } | null = null
 
@@ -59,7 +59,7 @@ export class Board {
     if (this.cached?.stamp !== stamp) {
       const board = compute(database)
       this.cached = { stamp, board }
-      // What failed once is tried again.
+      // Retry after a failure.
       board.catch(() => {
         this.cached = null
       })
@@ -80,7 +80,7 @@ async function compute(database: Database): Promise<Omit<ViewBoard, 'ablations'>
   return makeRows(runs, models, means)
 }
 
-/** Where a job was ingested is a path of the machine; the page gets the id of the job instead. */
+/** Replaces the path a job was ingested from with the job's id, which is what the page needs. */
 function withJobs(row: ViewBoardRow, jobs: JobIds): ViewBoardRow {
   return { ...row, cells: row.cells.map((cell) => cell && { ...cell, job: jobs.get(cell.job ?? '') ?? null }) }
 }
@@ -105,7 +105,7 @@ const columns = [
   ...['cost_usd', 'state', 'started_at', 'size_b', 'base_model', 'datasets'],
 ]
 
-/** The leaderboard as CSV: one line for each model, agent and benchmark. */
+/** The leaderboard as CSV: one row for each model, agent and benchmark. */
 export function boardCsv({ benchmarks, rows }: ViewBoard): string {
   const lines = rows.flatMap((row) =>
     row.cells.flatMap((cell, i) =>

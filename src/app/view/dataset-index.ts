@@ -9,16 +9,19 @@ import { wordHashes } from '../../lib/word-hashes.ts'
 import { WordIndex } from '../../lib/word-index.ts'
 import { SharedOpenings } from './shared-openings.ts'
 
-/** After this much text the server gets to answer others. */
+/** After this much text, let the server answer other requests. */
 const turnBytes = 1 << 18
-/** After this much text the garbage is collected: the texts of a batch of rows outlive the quick collections. */
+/** After this much text, force a full garbage collection: the texts of a batch of rows survive the quick ones. */
 const garbageBytes = 1 << 26
 
-/** Facts, words and signatures of the rows of a dataset. Reads it once, in the background; what was read can be asked for meanwhile. */
+/**
+ * Facts, words and signatures of a dataset's rows. Reads the dataset once, in the background; rows read so far can
+ * already be queried.
+ */
 export class DatasetIndex {
   readonly rows: ViewDataRow[] = []
   complete = false
-  /** Why reading stopped before the end. */
+  /** Why reading stopped early. */
   trouble: string | null = null
   private readonly words = new WordIndex()
   private readonly openings = new SharedOpenings()
@@ -32,7 +35,7 @@ export class DatasetIndex {
     this.reading = this.read().then(() => void collectLater())
   }
 
-  /** Waits until there are some rows, or all, but no longer than `waitMs`. */
+  /** Waits until there are some rows, or all, but at most `waitMs`. */
   async wait(waitMs: number, until: () => boolean = () => this.rows.length >= 100): Promise<void> {
     const end = performance.now() + waitMs
     while (!this.complete && !until() && performance.now() < end) {
@@ -40,12 +43,14 @@ export class DatasetIndex {
     }
   }
 
-  /** Which rows have all words of a text, a 1 or 0 for each in the order of `rows`; null when it has no words. */
+  /**
+   * Which rows contain all words of a text, as a 1 or 0 for each in the order of `rows`; null if the text has no words.
+   */
   search(text: string): Uint8Array | null {
     return this.words.find(text)
   }
 
-  /** Where the row of this number stands in `rows`; -1 when it was not read. */
+  /** The index in `rows` of the row with this number; -1 if it was not read. */
   placeOf(number: number): number {
     let [low, high] = [0, this.rows.length]
     while (low < high) {
@@ -61,7 +66,7 @@ export class DatasetIndex {
     return this.ids.get(id) ?? null
   }
 
-  /** The rows most like one, the likest first. */
+  /** The rows most similar to one, most similar first. */
   similar(place: number, least: number, most: number): { row: ViewDataRow; similarity: number }[] {
     const own = this.signatureAt(place)
     if (own.every((value) => value === 0)) return []
@@ -134,7 +139,7 @@ export class DatasetIndex {
     return this.signatures.subarray(place * signatureSize, (place + 1) * signatureSize)
   }
 
-  /** Equal texts share one string: a model's name stands in every row. */
+  /** Interns strings: every row holds the model's name, for example. */
   private once(text: string | null): string | null {
     if (text === null) return null
     const known = this.texts.get(text)

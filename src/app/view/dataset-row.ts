@@ -15,12 +15,12 @@ import { findSign } from '../../stages/shared/rollout-text/hacking-signs.ts'
 import type { OpenDataset } from './dataset-shelf.ts'
 import { NotHere } from './library-job.ts'
 
-/** Of a text this much is sent at first; the rest is asked for. */
+/** How much of a text is sent at first; the rest on request. */
 const shownChars = 20_000
-/** Messages that are sent at once. */
+/** How many messages are sent at once. */
 const shownMessages = 200
 
-/** Which row a page is about: its number, or `=` and its id. */
+/** Resolves a row key: its number, or `=` followed by its id. */
 export async function numberOf({ index, dataset }: OpenDataset, key: string): Promise<number> {
   const id = key.startsWith('=') ? key.slice(1) : null
   const has = () => (id === null ? index.placeOf(Number(key)) >= 0 : index.numberOf(id) !== null)
@@ -31,11 +31,11 @@ export async function numberOf({ index, dataset }: OpenDataset, key: string): Pr
 }
 
 export interface RowAsk {
-  /** The first message that is wanted. */
+  /** The first message to return. */
   readonly offset: number
-  /** The address of a trial's page, if there is one. */
+  /** The URL of a trial's page, if there is one. */
   readonly linkOf: (job: string, trial: string) => Promise<string | null>
-  /** Follows a row through its recipe. */
+  /** Traces a row through its recipe. */
   readonly trace?: typeof traceLineage
 }
 
@@ -61,7 +61,7 @@ export async function viewDataRow(opened: OpenDataset, number: number, ask: RowA
   }
 }
 
-/** More of one text of a row. */
+/** The next part of one text of a row. */
 export async function viewRowText(
   { index, dataset }: OpenDataset,
   number: number,
@@ -99,7 +99,7 @@ function cut(text: string, most = shownChars): ViewText {
   return text.length <= most ? { text } : { text: text.slice(0, most), chars: text.length }
 }
 
-/** What the filter for reward hacking would point at, in every turn, not only the first. */
+/** What the reward hacking filter would flag, in every turn and not only the first. */
 function evidenceIn(messages: readonly Message[], record: RowRecord): ViewEvidence[] {
   const context = Math.min(Number(record.context_messages ?? 0) || 0, messages.length)
   const places = messages.flatMap(({ role }, i) => (i >= context && role === 'assistant' ? [i] : []))
@@ -122,7 +122,7 @@ function evidenceIn(messages: readonly Message[], record: RowRecord): ViewEviden
 const nothingWaived: ReadonlySet<never> = new Set()
 const mostEvidence = 100
 
-/** From the source to the row, as far as it is recorded. */
+/** The path from source to row, as far as it is recorded. */
 async function lineageOf(
   { run, dataset }: OpenDataset,
   record: RowRecord,
@@ -146,7 +146,7 @@ async function lineageOf(
   return stops.some(({ here }) => here) ? stops : [...stops, { ...stop('dataset', dataset.name, id), here: true }]
 }
 
-/** What a row says about where it came from: its source, and its task. */
+/** What a row says about its origin: its source and its task. */
 function originOf(record: RowRecord): ViewLineageStop[] {
   const lineage = Object(typeof record.lineage === 'string' ? parseJson(record.lineage) : record.lineage)
   const stops: ViewLineageStop[] = []

@@ -13,7 +13,7 @@ import { peekStep } from '../../store/rows/step-dir.ts'
 import { DatasetIndex } from './dataset-index.ts'
 import { NotHere } from './library-job.ts'
 
-/** A finished run of a recipe. */
+/** A finished recipe run. */
 export interface ShelfRecipe {
   readonly id: string
   readonly dir: string
@@ -25,26 +25,29 @@ interface Shelved {
   readonly run: ShelfRecipe | null
   readonly open: () => Promise<RowSource>
   index: Promise<DatasetIndex> | null
-  /** When it was last asked for. */
+  /** When it was last requested. */
   used: number
 }
 
-/** A dataset that is being read or was read. */
+/** A dataset that has been or is being read. */
 export interface OpenDataset {
   readonly dataset: ViewDataset
   readonly run: ShelfRecipe | null
   readonly index: DatasetIndex
 }
 
-/** How many datasets keep their index in memory; the least recently used one is closed first. */
+/** How many datasets keep their index in memory; the least recently used is closed first. */
 const mostOpen = 4
 
-/** Datasets and runs of recipes that the viewer shows. Opens each when it is asked for. */
+/** The datasets and recipe runs that the viewer shows. Each is opened on demand. */
 export class DataShelf {
   private readonly sets = new Map<string, Shelved>()
   private readonly runs = new Map<string, ShelfRecipe>()
 
-  /** Takes the paths that are datasets or runs of recipes; the rest, and the jobs of those runs, are left to others. */
+  /**
+   * Picks the paths that are datasets or recipe runs; the rest, and the jobs of those runs, are returned for others to
+   * handle.
+   */
   static async open(paths: readonly string[]): Promise<{ shelf: DataShelf; rest: string[]; start: string }> {
     const shelf = new DataShelf()
     const rest: string[] = []
@@ -58,7 +61,7 @@ export class DataShelf {
     return { shelf, rest, start: rest.length > 0 && start === '' ? '' : start }
   }
 
-  /** Shows the run of a recipe that has ended since; one that is shown already is read again. Gives its jobs. */
+  /** Adds a recipe run that has finished in the meantime, or rereads one already shown. Returns its jobs. */
   async include(path: string): Promise<string[]> {
     const dir = resolve(path)
     const known = [...this.runs.values()].find((run) => run.dir === dir)
@@ -79,7 +82,7 @@ export class DataShelf {
     }
   }
 
-  /** Where datasets and runs lie. */
+  /** The paths of datasets and runs. */
   get paths(): readonly string[] {
     return [...this.sets.values()]
       .map(({ dataset }) => dataset.path)
@@ -160,7 +163,7 @@ function freeId(taken: ReadonlyMap<string, unknown>, name: string): string {
   return id
 }
 
-/** Jobs and folders of jobs have files that end like datasets too. */
+/** Jobs and folders of jobs also contain files with the extensions of datasets. */
 async function holdsJobs(path: string): Promise<boolean> {
   if ((await kindAt(path)) !== 'dir') return false
   const inFolders = (await namesIn(path)).map((name) => join(path, name, 'config.json'))

@@ -39,7 +39,7 @@ test('jobs and folders of jobs are no datasets, whatever files they hold', async
   expect(opened.rest).toEqual([paths[0], paths[1], paths[3]])
   expect(opened.start).toBe('#/data/any.jsonl')
   expect(shelf.list().datasets.map(({ id }) => id)).toEqual(['any.jsonl'])
-  // A folder with nothing but files of rows is one.
+  // A folder with nothing but files of rows is a dataset too.
   const folder = await DataShelf.open([dir])
   expect(folder.rest).toEqual([])
 })

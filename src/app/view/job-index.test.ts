@@ -52,7 +52,7 @@ test('a trial of a packed job that was run again counts once', async () => {
   }
 })
 
-/** Runs a trial of a packed job again, as a job does that is resumed. */
+/** Reruns a trial of a packed job, as a resumed job does. */
 async function runAgain(dir: string, task: string): Promise<void> {
   const again = trialOf({ task, reward: 1 })
   const store = await openTrialStore(dir, 'packed')
@@ -84,7 +84,7 @@ test('a trial that is replaced while all are counted again counts once', async (
   let asked = 0
   const job = {
     get dir() {
-      // The second reading begins.
+      // The second read starts.
       if (++asked === 2) appendFileSync(path, `${second}\n`)
       return dir
     },

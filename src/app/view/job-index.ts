@@ -12,21 +12,21 @@ import { runningRowOf, viewRowOf } from './trial-rows.ts'
 
 /** One small row for each trial of a job. Reads the job in the background, and later only what is new. */
 export class JobIndex {
-  /** The first reading is over. */
+  /** True once the first read is done. */
   complete = false
   running: readonly ViewTrialRow[] = []
-  /** Grows with every change, so that what is derived from the rows can be cached. */
+  /** Increases with every change, so that data derived from the rows can be cached. */
   version = 0
   private follower: RecordFollower
   private readonly texts = new Map<string, string>()
   private counted = new Counted(this.texts)
-  /** Trials that were ever taken back or replaced. */
+  /** Trials that were ever withdrawn or replaced. */
   private readonly replaced = new Set<string>()
-  /** Some of them are not counted as they are now. */
+  /** True if some of them are counted with outdated records. */
   private isStale = false
   private reading: Promise<void> | null = null
   private tellFirst = () => {}
-  /** Settles when there is a row to show, or when there will be none. */
+  /** Settles when there is a row to show, or certainly none. */
   private readonly first = new Promise<void>((resolve) => {
     this.tellFirst = resolve
   })
@@ -40,11 +40,11 @@ export class JobIndex {
     return this.counted.rows
   }
 
-  /** Reads what is new; several callers share one reading. Waits for it no longer than `waitMs`, or until there is a first row. */
+  /** Reads what is new; concurrent callers share one read. Waits at most `waitMs`, or until there is a first row. */
   async refresh(waitMs: number): Promise<void> {
     this.reading ??= this.read()
       .catch((error: unknown) => {
-        // The next caller reads on, and gets the error if it is still there.
+        // The next caller continues reading, and gets the error if it persists.
         this.complete = false
         throw error
       })
@@ -60,7 +60,7 @@ export class JobIndex {
     return this.running.some(({ name }) => name === trial) ? this.follower.dirOf(trial) : null
   }
 
-  /** The names of all trials in order. */
+  /** The sorted names of all trials. */
   names(): readonly string[] {
     return this.inOrder().map(({ name }) => name)
   }
@@ -70,7 +70,7 @@ export class JobIndex {
     return this.once('rows', () => [...this.rows.values()].sort((a, b) => order(a.name, b.name)))
   }
 
-  /** The rows that have all words of a text, by name. */
+  /** The rows that contain all words of a text, by name. */
   search(q: string): readonly ViewTrialRow[] {
     if (q.trim() === '') return this.inOrder()
     const fits = matcher(q)
@@ -78,7 +78,7 @@ export class JobIndex {
     return this.inOrder().filter((_, i) => fits(texts[i] ?? ''))
   }
 
-  /** What is made of the rows is kept until they change. */
+  /** Caches a value derived from the rows until they change. */
   private once<T>(name: string, make: () => T): T {
     const known = this.made.get(name)
     if (known?.version === this.version) return known.value as T
@@ -113,7 +113,7 @@ export class JobIndex {
     })
   }
 
-  /** The grid: a row for each task of each group, in the order of names. */
+  /** The grid: a row for each task of each group, sorted by name. */
   tasks(): readonly ViewTaskRow[] {
     return this.once('grid', () => this.makeGrid())
   }
@@ -163,8 +163,8 @@ export class JobIndex {
   }
 
   /**
-   * Sums know no way back: where records were taken back or replaced, all that count now are read once more, while the sums of before are
-   * shown. They stay stale if another record was replaced meanwhile.
+   * Sums cannot be undone: when records were withdrawn or replaced, all current ones are counted again while the old
+   * sums are shown. The sums stay stale if another record is replaced in the meantime.
    */
   private async countAgain(): Promise<void> {
     const follower = followRecords(this.job.dir, this.job.layout)
@@ -186,7 +186,10 @@ export class JobIndex {
     this.version++
   }
 
-  /** Makes what the first questions need before the job counts as read, each in a turn of its own, so that others are answered meanwhile. */
+  /**
+   * Computes what the first requests need before the job counts as read, yielding in between so that other requests are
+   * answered.
+   */
   private async prepare(): Promise<void> {
     for (const make of [() => this.tasks(), () => this.groups(), () => this.search('?'), collectGarbage]) {
       await setImmediate()
@@ -202,11 +205,11 @@ export class JobIndex {
   }
 }
 
-/** The rows and sums of records that were each added once. */
+/** The rows and sums of records, each added exactly once. */
 class Counted {
   readonly rows = new Map<string, ViewTrialRow>()
   readonly tallies = new Map<string, RunTally>()
-  /** The group of most trials, and the groups of the others. */
+  /** The group with the most trials; the map holds only the others' groups. */
   private firstGroup: string | null = null
   private readonly groupKeys = new Map<string, string>()
 
@@ -240,8 +243,8 @@ function order(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** The records of a job this large leave hundreds of megabytes of garbage. */
+/** Reading the records of a job this large leaves hundreds of megabytes of garbage. */
 const manyRows = 10_000
 
-/** Directories without a record that are listed: a crashed job may have left thousands. */
+/** How many directories without a record are listed: a crashed job may have left thousands. */
 const mostRunning = 1000

@@ -2,7 +2,7 @@ import type { ViewJobRow } from '../../core/view.ts'
 import type { JobDir } from '../../store/job-dir.ts'
 import type { JobIndex } from './job-index.ts'
 
-/** A job as the viewer holds it. */
+/** A job in the viewer. */
 export interface LibraryJob {
   readonly id: string
   readonly there: JobDir
@@ -10,18 +10,18 @@ export interface LibraryJob {
   readonly index: JobIndex
 }
 
-/** The jobs that are shown. */
+/** The displayed jobs. */
 export interface LibraryJobs {
-  /** A job by its id. Waits for its trials no longer than `waitMs`. */
+  /** Finds a job by id. Waits at most `waitMs` for its trials. */
   job(id: string, waitMs?: number): Promise<LibraryJob>
-  /** Ids by the directory of the job. */
+  /** Job ids by directory. */
   idsByDir(): Promise<ReadonlyMap<string, string>>
 }
 
-/** What was asked for does not exist. */
+/** The requested thing does not exist. */
 export class NotHere extends Error {}
 
-/** The address of a trial's page; null where its job is not shown. */
+/** The URL of a trial's page; null if its job is not shown. */
 export async function trialLink(jobs: LibraryJobs, job: string, trial: string): Promise<string | null> {
   try {
     await jobs.job(job, 0)

@@ -12,11 +12,11 @@ test('a job that breaks while others look at it breaks no more than the pages ab
   const { library } = await Library.open([dir])
   expect((await library.job('job', 10_000)).index.rows.size).toBe(2)
   await mkdir(join(job, 'new-trial'))
-  // Larger than Node reads at once.
+  // Larger than Node's read size.
   await writeFile(join(job, 'new-trial/result.json'), '')
   await truncate(join(job, 'new-trial/result.json'), 3 * 2 ** 30)
   await utimes(join(job, 'result.json'), 1, 1)
-  // What the list of jobs reads in the background must not end the process; vitest fails with it.
+  // An error while the list reads jobs in the background must not end the process; vitest would fail with it.
   expect((await library.jobs()).rows).toHaveLength(1)
   await expect.poll(() => library.job('job', 10_000).then(() => 'shown', String)).toContain('2 GiB')
   await library.close()

@@ -21,10 +21,13 @@ interface Known {
   state: ViewJobRow['state'] | null
 }
 
-/** Everything that the viewer shows: the jobs, datasets and tasks under some paths. Reads lazily, and again only what changed. */
+/**
+ * Everything the viewer shows: the jobs, datasets and tasks under some paths. Reads lazily, and rereads only what
+ * changed.
+ */
 export class Library implements LibraryJobs {
   readonly trials = new OpenTrials()
-  /** The trials of each task, and where the tasks of jobs lie. */
+  /** The trials of each task, and where jobs' tasks are. */
   readonly taskTrials = new TaskTrials(this)
   readonly jobTasks = new JobTasks(this, this.trials)
   private readonly known = new Map<string, Known>()
@@ -33,13 +36,13 @@ export class Library implements LibraryJobs {
     /** Directories of jobs. */
     private readonly folders: readonly string[],
     private readonly single: string[],
-    /** Datasets and runs of recipes. */
+    /** Datasets and recipe runs. */
     readonly data: DataShelf,
     /** Folders and packs of tasks. */
     readonly tasks: TaskShelf,
   ) {}
 
-  /** Paths may be jobs, directories of jobs, trials of jobs, datasets, runs of recipes, tasks, folders and packs of tasks. */
+  /** Paths may be jobs, directories of jobs, trials, datasets, recipe runs, tasks, and folders or packs of tasks. */
   static async open(paths: readonly string[]): Promise<{ library: Library; start: string }> {
     const folders: string[] = []
     const single: string[] = []
@@ -60,7 +63,7 @@ export class Library implements LibraryJobs {
     return { library: new Library(folders, single, shelf, tasks), start }
   }
 
-  /** Shows the run of a recipe that has ended since, with its jobs. */
+  /** Adds a recipe run that has finished in the meantime, with its jobs. */
   async include(run: string): Promise<void> {
     const jobs = await this.data.include(run)
     this.single.push(...jobs.filter((dir) => !this.single.includes(dir)))
@@ -80,13 +83,13 @@ export class Library implements LibraryJobs {
     return { rows, broken }
   }
 
-  /** A job by its id. Waits for its trials no longer than `waitMs`. */
+  /** Finds a job by id. Waits at most `waitMs` for its trials. */
   async job(id: string, waitMs = 300): Promise<LibraryJob> {
     const dir = (await this.ids()).get(id)
     if (dir === undefined) throw new NotHere(`there is no job ${JSON.stringify(id)}`)
     const known = await this.knownAt(dir)
     const row = await this.rowOf(id, known)
-    // A job that runs again may have taken records back.
+    // A rerun job may have withdrawn records.
     if (known.state !== null && known.state !== row.state && row.state === 'running') known.index = null
     known.state = row.state
     const isNew = known.index === null
@@ -96,24 +99,24 @@ export class Library implements LibraryJobs {
     return { id, there: known.there, row, index }
   }
 
-  /** What the files of a job say, without its trials. */
+  /** What a job's files say, without its trials. */
   async jobDir(id: string): Promise<JobDir> {
     const dir = (await this.ids()).get(id)
     if (dir === undefined) throw new NotHere(`there is no job ${JSON.stringify(id)}`)
     return (await this.knownAt(dir)).there
   }
 
-  /** Directories whose jobs are all shown, new ones too. */
+  /** Directories whose jobs are all shown, including new ones. */
   get jobsDirs(): readonly string[] {
     return this.folders
   }
 
-  /** Whether there are paths of jobs at all. */
+  /** Whether any path is for jobs. */
   get hasJobs(): boolean {
     return this.folders.length + this.single.length > 0
   }
 
-  /** Ids by the directory of the job. */
+  /** Job ids by directory. */
   async idsByDir(): Promise<ReadonlyMap<string, string>> {
     return new Map([...(await this.ids())].map(([id, dir]) => [dir, id]))
   }
@@ -135,7 +138,7 @@ export class Library implements LibraryJobs {
     }
   }
 
-  /** Directories of jobs by id: the name, with a number where two have the same. */
+  /** Job directories by id: the name, with a number if two share it. */
   private async ids(): Promise<Map<string, string>> {
     const inFolders = await Promise.all(this.folders.map(jobDirsIn))
     const ids = new Map<string, string>()
@@ -153,18 +156,18 @@ export class Library implements LibraryJobs {
     const before = this.known.get(dir)
     if (before?.stamp === stamp) return before
     const there = await loadJobDir(dir)
-    // A job that grows keeps its index, one that changed its layout does not.
+    // A growing job keeps its index; one whose layout changed does not.
     const kept = before?.there.layout === there.layout && before.there.own?.id === there.own?.id
     const known = { stamp, there, index: kept ? before.index : null, state: kept ? before.state : null }
     this.known.set(dir, known)
     if (before && known.index?.complete)
-      // Opening the job reports what is wrong with it.
+      // Errors are reported when the job is opened.
       known.index.refresh(0).catch(() => {})
     return known
   }
 }
 
-/** Changes with every file that a job's row is read from. */
+/** Changes whenever a file changes that a job's row is read from. */
 async function stampOf(dir: string): Promise<string> {
   const files = await Promise.all(
     ['config.json', 'job.json', 'result.json'].map((name) => stat(join(dir, name)).catch(() => null)),
@@ -197,7 +200,7 @@ async function kindOf(path: string): Promise<'folder' | 'job' | 'trial'> {
 
 const configs = new Map<string, { stamp: string; kind: 'job' | 'trial' | null }>()
 
-/** Whether a directory holds the config of a job or of a trial; read again only when the file changed. */
+/** Whether a directory holds the config of a job or trial; reread only if the file changed. */
 async function configOf(dir: string): Promise<'job' | 'trial' | null> {
   const path = join(dir, 'config.json')
   const stats = await stat(path).catch(() => null)

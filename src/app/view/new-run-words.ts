@@ -1,6 +1,6 @@
 import type { NewJobRun, NewRun } from '../../core/new-run.ts'
 
-/** The words of the `ot-agent` command that does what a request asks for. */
+/** The arguments of the `ot-agent` command for a request. */
 export function newRunWords(run: NewRun): string[] {
   if (run.kind !== 'recipe') return [...(run.kind === 'run' ? ['run'] : ['eval', 'run']), ...jobWords(run)]
   const { file, out, set, limit, rehearse, passEnv } = run

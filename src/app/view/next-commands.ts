@@ -3,13 +3,13 @@ import type { TrialRecord } from '../../core/trial.ts'
 import { programName } from '../../lib/program-name.ts'
 import { shellQuote } from '../../lib/shell.ts'
 
-/** A command that helps on, and what it does. */
+/** A helpful next command, and what it does. */
 export interface NextCommand {
   readonly command: string
   readonly title: string
 }
 
-/** What to run next after looking at a trial, the most helpful first. */
+/** What to run next after looking at a trial, most helpful first. */
 export function nextCommands(record: TrialRecord, jobDir: string, hasTurns: boolean): readonly NextCommand[] {
   const { end } = record
   const job = shellQuote(jobDir)
@@ -26,14 +26,14 @@ export function nextCommands(record: TrialRecord, jobDir: string, hasTurns: bool
       title: 'reruns the trials that failed like this one',
     }
     const look = lookInto(record, boundary)
-    // A repaired task is another one: a job runs its own tasks only.
+    // A repaired task is a different task, and a job only runs its own.
     if (boundary === 'task') return look ? [look] : []
     return [...(look ? [look] : []), ...(boundary === 'agent' || boundary === 'model' ? seen : []), again]
   }
   return seen.length > 0 || record.task.path === '' ? seen : [inShell(record)]
 }
 
-/** What looks into the part that failed. */
+/** The command that inspects the part that failed. */
 function lookInto(record: TrialRecord, boundary: Boundary): NextCommand | null {
   const { agent, environment } = record.config
   const task = shellQuote(record.task.path)

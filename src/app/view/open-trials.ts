@@ -5,7 +5,7 @@ import { type LibraryJob, NotHere } from './library-job.ts'
 /** How many packed trials stay unpacked. */
 const mostOpen = 4
 
-/** The directories of trials. A packed trial is unpacked to a temporary directory, and stays there for a while. */
+/** The directories of trials. A packed trial is unpacked to a temporary directory, which is kept for a while. */
 export class OpenTrials {
   private readonly opened = new Map<string, Promise<OpenTrial>>()
 
@@ -17,7 +17,7 @@ export class OpenTrials {
     if (row === undefined) throw new NotHere(`job ${JSON.stringify(job.id)} has no trial ${JSON.stringify(trial)}`)
     const key = `${job.there.dir}\0${trial}\0${row.startedAt}`
     const open = this.opened.get(key) ?? this.open(job, trial, key)
-    // The last used stays longest.
+    // Move it to the end: the least recently used is removed first.
     this.opened.delete(key)
     this.opened.set(key, open)
     const { dir } = await open

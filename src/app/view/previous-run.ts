@@ -8,7 +8,7 @@ import type { JobDir } from '../../store/job-dir.ts'
 
 type Draft = { -readonly [K in keyof NewJobRun]?: NewJobRun[K] | undefined }
 
-/** A job as a request that can be changed, and the settings of the job that are not in it. */
+/** Turns a job into an editable request, and lists the settings of the job that are missing from it. */
 export async function previousRun({ dir, config }: JobDir): Promise<PreviousRun> {
   const { kind, benchmark } = await commandOf(dir)
   const missing: string[] = []
@@ -82,7 +82,7 @@ function sandboxOf({ environment }: JobConfig, missing: string[]): Draft {
   }
 }
 
-/** Options as `key=value`, so that reading them again gives the same values. Masked ones are left out. */
+/** Options as `key=value` strings that parse back to the same values. Masked ones are left out. */
 function assigned(options: Readonly<Record<string, unknown>>, missing: string[]): string[] {
   return Object.entries(options).flatMap(([key, value]) => {
     const text = typeof value === 'string' && jsonOrText(value) === value ? value : JSON.stringify(value)
@@ -92,7 +92,7 @@ function assigned(options: Readonly<Record<string, unknown>>, missing: string[])
   })
 }
 
-/** Whether the job was an evaluation, and of which benchmark: its lock begins with its command line. */
+/** Whether the job was an evaluation, and of which benchmark, according to the command line in its lock. */
 async function commandOf(dir: string): Promise<{ kind: NewJobRun['kind']; benchmark: string | null }> {
   const text = await beginningOf(join(dir, 'lock.json'))
   const found = parseJson(/"invocation": (\[[\s\S]*?\n {4}\])/.exec(text)?.[1] ?? '')
@@ -119,7 +119,7 @@ function without<T extends object, K extends keyof T>(value: T, key: K): Omit<T,
   return rest
 }
 
-/** Only what is there: empty lists and texts are left out. */
+/** Leaves out empty lists and strings. */
 function given(draft: Draft): Draft {
   return Object.fromEntries(
     Object.entries(draft).filter(([, value]) => value !== undefined && (!Array.isArray(value) || value.length > 0)),

@@ -33,7 +33,7 @@ export interface DroppedRequest {
   readonly limit: number
 }
 
-/** The rows that a stage dropped, each with the address of the row as it was before. */
+/** The rows that a stage dropped, each with a link to the row before that stage. */
 export async function viewDropped({ id, dir, report }: ShelfRecipe, ask: DroppedRequest): Promise<ViewDroppedRows> {
   const reason = ask.reason === '' ? null : ask.reason
   const { rows, total, stage, reasons } = await readDropped(dir, report, { ...ask, reason })

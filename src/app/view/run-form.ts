@@ -4,10 +4,10 @@ import { namesIn } from '../../lib/files.ts'
 import { registry } from '../../plugins/table.ts'
 import type { Library } from './library.ts'
 
-/** Jobs that are offered to be repeated: the newest ones. */
+/** How many of the newest jobs are offered for repetition. */
 const mostPrevious = 100
 
-/** What the page for a new run begins with: names that it can suggest, and earlier jobs. */
+/** The initial values of the new-run page: suggested names and earlier jobs. */
 export async function runForm(library: Library): Promise<RunForm> {
   const { rows } = await library.jobs()
   const newest = rows.toSorted((a, b) => (b.startedAt ?? '').localeCompare(a.startedAt ?? ''))

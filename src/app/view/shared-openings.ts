@@ -1,19 +1,22 @@
-/** An opening counts when it is at least as long as a few sentences. */
+/** A shared opening must be at least as long as a few sentences. */
 const leastChars = 80
 const mostKnown = 16
 
 export interface OwnPart {
-  /** The number of the row. */
+  /** The row's number. */
   readonly row: number
   readonly own: string
 }
 
-/** Finds what many questions begin with, such as the instructions of an agent, so that a list can show what comes after it. */
+/** Finds openings that many questions share, such as an agent's instructions, so that a list can show what follows. */
 export class SharedOpenings {
   private readonly known: string[] = []
   private last: { readonly row: number; readonly question: string } | null = null
 
-  /** The part of a question that is its own, and before it that of an earlier question whose opening was found only now. */
+  /**
+   * Returns the part of a question after its shared opening, preceded by that of an earlier question if this one
+   * reveals a shared opening.
+   */
   take(row: number, question: string): OwnPart[] {
     const own = this.ownPart(question)
     if (own !== null) return [{ row, own }]
@@ -32,7 +35,7 @@ export class SharedOpenings {
   }
 }
 
-/** The whole lines with which both texts begin; nothing when one of them ends there. */
+/** The leading lines both texts share; none if one of the texts ends there. */
 function sharedLines(one: string, other: string): string {
   const most = Math.min(one.length, other.length)
   let same = 0

@@ -8,17 +8,17 @@ import { type RegistryPlace, registryAddress } from '../registry/open.ts'
 import { isAblation } from './ablations.ts'
 import { Board } from './board.ts'
 
-/** What the viewer is asked to show. */
+/** What the viewer is to show. */
 export interface ViewSources {
   /** Jobs, directories of jobs, and trials. */
   readonly jobs: readonly string[]
-  /** Null where there is no registry and no ablation. */
+  /** Null without a registry and ablations. */
   readonly board: Board | null
 }
 
 /**
- * Sorts paths by what is there: files of registries, reports of ablations, and jobs. Without a path these are the jobs in `jobs`. A registry
- * that is not named is used where the default one exists.
+ * Sorts paths by content: registry files, ablation reports and jobs. Without any path, shows the jobs in `jobs`. The
+ * default registry is used if it exists.
  */
 export async function sortPaths(paths: readonly string[], place: RegistryPlace): Promise<ViewSources> {
   const jobs: string[] = []
@@ -40,7 +40,7 @@ export async function sortPaths(paths: readonly string[], place: RegistryPlace):
   return { jobs: isAlone ? jobs : ['jobs'], board }
 }
 
-/** A registry that was named has to exist; the default one may be missing. */
+/** A registry given explicitly must exist; the default one may be missing. */
 async function placeOf(place: RegistryPlace): Promise<RegistryPlace | null> {
   const address = registryAddress(place)
   if (isUrl(address) || (await exists(address))) return place

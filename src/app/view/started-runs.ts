@@ -12,13 +12,13 @@ import { NotHere } from './library-job.ts'
 import { newRunWords } from './new-run-words.ts'
 
 export interface StarterSettings {
-  /** Where runs may keep their jobs: the directories that the viewer shows. */
+  /** Where runs may store their jobs: the directories that the viewer shows. */
   readonly jobsDirs: readonly string[]
-  /** Where the logs of runs are kept. */
+  /** Where the logs of runs are stored. */
   readonly logsDir: string
-  /** Told where the run of a recipe lies when it has ended well. */
+  /** Called with a recipe's run directory after the run has succeeded. */
   readonly onRecipe?: (dir: string) => Promise<void>
-  /** How `ot-agent` is started (default: this program). */
+  /** How to start `ot-agent` (default: this program). */
   readonly program?: readonly string[]
 }
 
@@ -30,12 +30,12 @@ interface Started extends Omit<StartedRun, 'says' | 'job'> {
 const mostAtOnce = 8
 const mostKept = 50
 const tailBytes = 4096
-/** How long the log of a run is kept after its last line. */
+/** How long a run's log is kept after its last line. */
 const logDays = 30
 
 /**
- * Starts runs as processes of their own, without a shell, and remembers those that it started. They are in a session of their own with a log
- * file for their output, so that they outlive the viewer: only `stop` ends one early, and it stops as after Ctrl-C.
+ * Starts runs as separate processes, without a shell, and keeps track of them. Each has its own session and a log file
+ * for its output, so it outlives the viewer: only `stop` ends one early, in the same way as Ctrl-C.
  */
 export class StartedRuns {
   private readonly runs = new Map<string, Started>()
@@ -45,7 +45,7 @@ export class StartedRuns {
     this.program = settings.program ?? [process.execPath, join(packageRoot, 'bin/ot-agent.js')]
   }
 
-  /** The same work as a line for a shell. */
+  /** The same command as a shell line. */
   commandOf(run: NewRun): string {
     return [programName(), ...newRunWords(run).map(shellQuote)].join(' ')
   }
@@ -81,7 +81,7 @@ export class StartedRuns {
         },
       })
       child.once('exit', async (code, signal) => {
-        // A recipe that left no rows ends with 3, and what it dropped is worth a look.
+        // A recipe that left no rows exits with 3, and what it dropped is worth a look.
         if (run.kind === 'recipe' && (code === 0 || code === 3)) await this.showRecipe(run, startedMs).catch(() => {})
         update({ state: 'ended', exit: code === null ? `signal ${signal}` : `exit code ${code}` })
       })
@@ -93,14 +93,14 @@ export class StartedRuns {
     return id
   }
 
-  /** Asks a run to stop as Ctrl-C does; a second time it ends at once. */
+  /** Asks a run to stop, like Ctrl-C; a second call ends it at once. */
   stop(id: string): void {
     const run = this.runs.get(id)
     if (!run) throw new NotHere('this server started no such run')
     if (run.state !== 'ended') run.stop()
   }
 
-  /** The runs that were started, newest first. `ids` are those of jobs by their directories. */
+  /** The started runs, newest first. `ids` maps job directories to ids. */
   async list(ids: ReadonlyMap<string, string>): Promise<StartedRun[]> {
     return Promise.all(
       [...this.runs.values()].reverse().map(async ({ jobDir, stop: _, ...run }) => ({
@@ -120,7 +120,7 @@ export class StartedRuns {
     )
   }
 
-  /** A recipe that was given no directory is kept in `runs`, under its own name. */
+  /** Without a given directory, a recipe is stored in `runs`, under its own name. */
   private async showRecipe({ out }: Extract<NewRun, { kind: 'recipe' }>, startedMs: number): Promise<void> {
     const dirs = out === undefined ? await writtenSince('runs', startedMs) : [out]
     for (const dir of dirs) await this.settings.onRecipe?.(resolve(dir))
@@ -143,12 +143,12 @@ export class StartedRuns {
   }
 }
 
-/** Runs of recipes in a folder that ended after a time. */
+/** Recipe runs in a folder that ended after a point in time. */
 async function writtenSince(folder: string, ms: number): Promise<string[]> {
   const found: string[] = []
   for (const name of await namesIn(folder)) {
     const manifest = await stat(join(folder, name, 'manifest.json')).catch(() => null)
-    // File systems keep some times in whole seconds.
+    // Some file systems store times in whole seconds.
     if (manifest && manifest.mtimeMs >= ms - 1000) found.push(join(folder, name))
   }
   return found

@@ -4,12 +4,15 @@ import { parseJson } from '../../lib/parse-json.ts'
 import { NotHere } from './library-job.ts'
 import { readPlace } from './trial-dir-files.ts'
 
-/** Subagents inside of subagents: no deeper than this. */
+/** Maximum depth of nested subagents. */
 const deepest = 8
-/** Trajectories inside of one that are looked at. */
+/** How many nested trajectories are searched. */
 const mostInside = 10_000
 
-/** How a step names a subagent: its file beside the agent's, or `#` and its id, encoded, when it lies inside of that. */
+/**
+ * How a step refers to a subagent: by its file next to the agent's, or by `#` and its encoded id if it is inside that
+ * file.
+ */
 export function nameOfSubagent({ trajectory_path: path, trajectory_id: id }: SubagentRef): string[] {
   if (path) return [path.startsWith('#') ? `./${path}` : path]
   return id ? [`#${encoded(id)}`] : []
@@ -20,17 +23,20 @@ interface SubagentRef {
   readonly trajectory_id?: string | null | undefined
 }
 
-/** Half a character cannot be encoded. */
+/** Encodes an id, handling unpaired surrogates, which cannot be encoded. */
 function encoded(id: string): string {
   return encodeURIComponent(id.replace(/\p{Surrogate}/gu, '\u{fffd}'))
 }
 
-/** Where a subagent's trajectory lies in the file of its agent. `names` leads to it from the outermost; none is the whole file. */
+/**
+ * Where a subagent's trajectory is in its agent's file. `names` leads to it from the outermost one; an empty list means
+ * the whole file.
+ */
 export async function placeOfSubagent(file: FileHandle, names: readonly string[]): Promise<Place | undefined> {
   if (names.length > deepest) throw new NotHere('these subagents are nested too deeply')
   let place: Place | undefined
   for (const name of names) {
-    // Agents that keep all subagents in one list have them in the outermost trajectory.
+    // Agents that keep all subagents in one list store them in the outermost trajectory.
     place = (await findInside(file, name, place)) ?? (place && (await findInside(file, name)))
     if (place === undefined) throw new NotHere(`the trajectory has no subagent ${JSON.stringify(name)}`)
   }

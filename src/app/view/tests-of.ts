@@ -18,7 +18,7 @@ const ctrf = z.object({
 })
 const mostTests = 2000
 
-/** The tests in every CTRF report of a trial. */
+/** The tests in all CTRF reports of a trial. */
 export async function testsOf(dir: string, files: readonly ViewFile[]): Promise<ViewTest[]> {
   const reports = files.filter(({ path }) => /(^|\/)verifier\/ctrf\.json$/.test(path)).slice(0, 20)
   const tests: ViewTest[] = []
@@ -27,7 +27,7 @@ export async function testsOf(dir: string, files: readonly ViewFile[]): Promise<
     for (const { name, status, message, trace, duration } of parsed.data?.results.tests ?? []) {
       if (tests.length >= mostTests) return tests
       const said = (message ?? trace ?? '').slice(0, 4000)
-      // CTRF counts in milliseconds.
+      // CTRF times are in milliseconds.
       const seconds = duration === null || duration === undefined ? null : duration / 1000
       tests.push({ name: name.slice(0, 500), status, message: said || null, seconds })
     }

@@ -8,14 +8,14 @@ import { NotHere } from './library-job.ts'
 const mostFiles = 5000
 const deepest = 12
 
-/** The plain files below a directory, without following links. */
+/** The regular files below a directory, without following links. */
 export async function listFiles(dir: string): Promise<{ files: ViewFile[]; cut: boolean }> {
   const files: ViewFile[] = []
   const folders: [path: string, depth: number][] = [['', 0]]
   for (const [path, depth] of folders) {
     for (const entry of await entriesOf(join(dir, path))) {
       const inner = posix.join(path, entry.name)
-      // Empty folders may be any number, too.
+      // There may also be any number of empty folders.
       if (files.length >= mostFiles || folders.length > mostFiles) return { files, cut: true }
       if (entry.isDirectory() && depth < deepest) folders.push([inner, depth + 1])
       if (entry.isFile())
@@ -34,7 +34,7 @@ async function entriesOf(dir: string) {
   }
 }
 
-/** Opens a plain file below a directory; a path that leads out of it, through links too, is not found. */
+/** Opens a regular file below a directory; a path that leads outside, including through links, counts as not found. */
 export async function openInside(dir: string, path: string): Promise<FileHandle> {
   const missing = () => new NotHere(`there is no file ${JSON.stringify(path.slice(0, 200))}`)
   if (path === '' || path.includes('\0') || posix.isAbsolute(path) || path.split('/').some((part) => part === '..'))
@@ -49,14 +49,14 @@ export async function openInside(dir: string, path: string): Promise<FileHandle>
       throw missing()
     throw error
   }
-  // A directory on the way may be a link: what was opened must lie where it was asked for.
+  // A directory on the path may be a link: check that what was opened is where it should be.
   const real = await readlink(`/proc/self/fd/${file.fd}`).catch(() => null)
   if (real === whole && (await file.stat()).isFile()) return file
   await file.close()
   throw missing()
 }
 
-/** The bytes of a place in a file. */
+/** Reads a range of bytes from a file. */
 export async function readPlace(file: FileHandle, at: number, end: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(Math.max(0, end - at))
   let filled = 0
@@ -68,7 +68,7 @@ export async function readPlace(file: FileHandle, at: number, end: number): Prom
   return bytes.subarray(0, filled)
 }
 
-/** The text of a small file below a directory; null when there is none or it is larger. */
+/** The text of a small file below a directory; null if it is missing or larger. */
 export async function readSmall(dir: string, path: string, limitBytes: number): Promise<string | null> {
   try {
     const file = await openInside(dir, path)
@@ -84,10 +84,10 @@ export async function readSmall(dir: string, path: string, limitBytes: number): 
   }
 }
 
-/** The most bytes of a file that are sent as text at a time. */
+/** How many bytes of a file are sent as text at once. */
 export const windowBytes = 256 << 10
 
-/** A window of a file as text. What is not UTF-8 becomes replacement characters. A negative `from` counts from the end. */
+/** A window of a file as text. Invalid UTF-8 becomes replacement characters. A negative `from` counts from the end. */
 export async function readWindow(dir: string, path: string, from: number, bytes: number): Promise<ViewTextWindow> {
   const file = await openInside(dir, path)
   try {
@@ -95,7 +95,7 @@ export async function readWindow(dir: string, path: string, from: number, bytes:
     const start = Math.min(size, from < 0 ? Math.max(0, size + from) : from)
     const end = Math.min(size, start + Math.min(bytes, windowBytes))
     const raw = await readPlace(file, start, end)
-    // A character that the end cuts in two belongs to the next window.
+    // A character cut in two by the end belongs to the next window.
     const cut = end < size ? incompleteTail(raw) : 0
     const text = raw.subarray(0, raw.length - cut).toString('utf8')
     return { path, from: start, to: start + raw.length - cut, size, text }

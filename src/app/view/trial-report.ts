@@ -15,7 +15,7 @@ import { listFiles, readWindow } from './trial-dir-files.ts'
 import { Trajectories } from './view-steps.ts'
 import { whyEnded } from './why-ended.ts'
 
-/** Why a trial ended as it did, and what shows it. Texts of agents, tasks and tests are hostile. */
+/** Why a trial ended as it did, with the evidence. Texts from agents, tasks and tests are hostile. */
 export interface TrialReport {
   readonly schema: 'trial-report/1'
   readonly job: string
@@ -24,15 +24,15 @@ export interface TrialReport {
   readonly trial: TrialRow
   /** What the agent did, turn by turn. */
   readonly turns: readonly Turn[]
-  /** The end of what the agent's program printed, where no turns were recorded. */
+  /** The end of the agent program's output, if no turns were recorded. */
   readonly agentOutput: OutputEnd | null
   readonly testOutput: OutputEnd | null
   readonly failedTests: readonly string[]
-  /** The line of trial.log that says most about the failure. */
+  /** The line of trial.log that best explains the failure. */
   readonly logLine: string | null
-  /** Where the files are; null while they are packed. */
+  /** The directory of the files; null while they are packed. */
   readonly dir: string | null
-  /** Paths of files worth opening, below the directory. */
+  /** Paths of files worth opening, relative to the directory. */
   readonly files: readonly string[]
   readonly next: readonly NextCommand[]
   readonly record: TrialRecord
@@ -40,7 +40,7 @@ export interface TrialReport {
 
 export interface Turn {
   readonly number: number
-  /** What it called, else what it said. */
+  /** Its tool calls, or else its text. */
   readonly did: string
 }
 
@@ -49,7 +49,7 @@ export interface OutputEnd {
   readonly lines: readonly string[]
 }
 
-/** The finished trial of this name, or the only one whose name begins like that, and everything that explains its end. */
+/** Finds a finished trial by name, or by a unique prefix of its name, with everything that explains its end. */
 export async function reportTrial(job: JobDir, asked: string): Promise<TrialReport> {
   const store = await openTrialStore(job.dir, job.layout)
   try {
@@ -110,7 +110,7 @@ async function reportFrom(job: JobDir, record: TrialRecord, dir: string): Promis
 const worthOpening =
   /^(trial\.log|exception\.txt)$|(^|\/)(agent\/(trajectory\.json|recording\.cast|[^/]+\.(txt|log))|verifier\/(test-stdout\.txt|ctrf\.json))$/
 
-/** Files of steps in the order in which the steps ran, behind those of the trial itself. */
+/** Sorts the files of steps in the order the steps ran, after those of the trial itself. */
 function inOrder(files: readonly ViewFile[], { steps }: TrialRecord): ViewFile[] {
   const names = (steps ?? []).map(({ name }) => name)
   const place = ({ path }: ViewFile) => (path.startsWith('steps/') ? names.indexOf(path.split('/')[1] ?? '') : -2)
@@ -118,14 +118,14 @@ function inOrder(files: readonly ViewFile[], { steps }: TrialRecord): ViewFile[]
 }
 
 const pageSteps = 200
-/** Of a longer trial only the first turns are read. */
+/** Only this many turns are read from the start of a longer trial. */
 const mostTurns = 5000
 
 async function turnsOf(dir: string, files: readonly ViewFile[]): Promise<Turn[]> {
   const reader = new Trajectories()
   const turns: Turn[] = []
   try {
-    // A journal is what is left of a trajectory that was never finished.
+    // A journal is what remains of an unfinished trajectory.
     for (const path of new Set(files.map((file) => file.path.replace(/l$/, ''))))
       for await (const step of stepsOf(reader, dir, path)) {
         if (step.source !== 'agent' || step.copied) continue
@@ -165,7 +165,7 @@ function didOf({ calls, message, reasoning }: ViewStep): string {
   return line.length <= longestTurn ? line : `${line.slice(0, longestTurn)} ...`
 }
 
-/** What an agent's program printed: its longest text. */
+/** The output of an agent's program: its longest text file. */
 function agentFile(files: readonly ViewFile[]): ViewFile | null {
   const texts = files.filter(({ path, bytes }) => bytes > 0 && /(^|\/)agent\/[^/]+\.(txt|log)$/.test(path))
   return texts.toSorted((a, b) => b.bytes - a.bytes)[0] ?? null
@@ -174,12 +174,12 @@ function agentFile(files: readonly ViewFile[]): ViewFile | null {
 const endBytes = 64 << 10
 const endLines = 200
 
-/** The last lines of a file; null where there is none. */
+/** The last lines of a file; null if there is none. */
 async function endOf(dir: string, path: string): Promise<OutputEnd | null> {
   try {
     const { text, from } = await readWindow(dir, posix.normalize(path), -endBytes, endBytes)
     const lines = withoutColors(text).trimEnd().split('\n')
-    // The first may have lost its beginning.
+    // The first line may be incomplete.
     return { file: path, lines: (from > 0 ? lines.slice(1) : lines).slice(-endLines) }
   } catch (error) {
     if (error instanceof NotHere) return null

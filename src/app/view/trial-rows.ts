@@ -4,7 +4,7 @@ import { phases, type TrialRecord } from '../../core/trial.ts'
 import type { ViewOutcome, ViewTrialRow } from '../../core/view.ts'
 import { secondsBetween, trialMeasures } from '../../stats/trial-measures.ts'
 
-/** A finished trial in a list. `intern` gives one copy of texts that many trials share. */
+/** A finished trial in a list. `intern` deduplicates strings that many trials share. */
 export function viewRowOf(record: TrialRecord, intern: (text: string) => string = (text) => text): ViewTrialRow {
   const { end } = record
   const measured = trialMeasures(record)
@@ -31,7 +31,7 @@ export function viewRowOf(record: TrialRecord, intern: (text: string) => string 
   }
 }
 
-/** A trial that has no record yet. Its name begins with that of its task. */
+/** A trial without a record yet. Its name starts with its task's. */
 export function runningRowOf(name: string, startedAt: string): ViewTrialRow {
   return {
     ...{ name, task: name.split('__')[0] ?? name, agent: '', model: null, attempt: 0, outcome: 'running' },

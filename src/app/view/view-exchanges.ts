@@ -7,12 +7,12 @@ import { NotHere } from './library-job.ts'
 import { openInside, readPlace } from './trial-dir-files.ts'
 import { cutText } from './view-steps.ts'
 
-/** Reads what models were sent and replied. The file that was read last stays in memory. */
+/** Reads what models were sent and replied. The file read last stays in memory. */
 export class ExchangeReader {
   private last: Promise<Exchanges> | null = null
   private lastKey = ''
 
-  /** Every call of a trial. `folder` is the agent's folder below the trial's directory. */
+  /** All model calls of a trial. `folder` is the agent's folder below the trial's directory. */
   async calls(dir: string, folder: string): Promise<ViewCalls> {
     const { threads, cut } = await this.read(dir, folder)
     const calls = threads

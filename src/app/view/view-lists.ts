@@ -6,13 +6,13 @@ import { type RunScore, scoreJob } from '../eval/score-job.ts'
 import type { Library } from './library.ts'
 import type { LibraryJob } from './library-job.ts'
 
-/** The jobs, newest first unless asked otherwise. */
+/** The jobs, newest first unless requested otherwise. */
 export async function viewJobs(library: Library, request: ListRequest): Promise<ViewJobs> {
   const { rows, broken } = await library.jobs()
   return { ...listJobs(rows, request), broken }
 }
 
-/** Files of a job itself that can be read. */
+/** A job's own files that can be read. */
 export const jobFiles: readonly string[] = [
   'config.json',
   'lock.json',
@@ -37,17 +37,17 @@ export async function viewJob({ row, there, index }: LibraryJob): Promise<ViewJo
   }
 }
 
-/** The grid of a job, by task. */
+/** A job's task grid. */
 export function viewTasks({ index }: LibraryJob, request: ListRequest): ViewPage<ViewTaskRow> {
   return listTasks(index.tasks(), request, index.complete)
 }
 
-/** The trials of a job. */
+/** A job's trials. */
 export function viewTrials({ index }: LibraryJob, request: ListRequest): ViewPage<ViewTrialRow> {
   const { offset, limit, q } = request
   const { complete } = index
   if (!isPlain(request, 'name')) return listTrials(index.search(q), { ...request, q: '' }, complete)
-  // The usual case, for which a job of 100,000 trials is not gone through.
+  // A shortcut for the usual case, so that a job of 100,000 trials is not scanned.
   const rows = index.inOrder()
   return { items: rows.slice(offset, offset + limit), offset, total: rows.length, complete }
 }

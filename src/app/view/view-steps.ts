@@ -9,9 +9,9 @@ import { NotHere } from './library-job.ts'
 import { nameOfSubagent, placeOfSubagent } from './subagent-place.ts'
 import { openInside, readPlace } from './trial-dir-files.ts'
 
-/** A step larger than this is not parsed. */
+/** A larger step is not parsed. */
 const largestStep = 16 << 20
-/** Of longer texts only the beginning is sent. */
+/** Only the beginning of a longer text is sent. */
 const longestText = 48_000
 const mostSteps = 200
 const openFiles = 4
@@ -20,17 +20,17 @@ interface OpenTrajectory {
   readonly stamp: string
   readonly file: FileHandle
   readonly items: JsonItems
-  /** One reader at a time. */
+  /** Lets one reader in at a time. */
   busy: Promise<unknown>
 }
 
-/** Reads trajectories step by step: no more of a file than is asked for, and no more than one step in memory. */
+/** Reads trajectories step by step: no more of a file than requested, and at most one step in memory. */
 export class Trajectories {
   private readonly opened = new Map<string, OpenTrajectory>()
 
   /**
-   * Steps `offset` and following of a trajectory file. `dir` is a trial's directory, `path` lies below it. `path#ID` is the subagent
-   * of that id inside of the file.
+   * The steps of a trajectory file from `offset` on. `dir` is a trial's directory and `path` is relative to it;
+   * `path#ID` is the subagent with that id inside the file.
    */
   async read(dir: string, path: string, offset: number, limit: number): Promise<ViewSteps> {
     const count = Math.min(limit, mostSteps)
@@ -67,7 +67,7 @@ export class Trajectories {
       await file.close()
       throw error
     })
-    // Another request may have opened the same file meanwhile.
+    // Another request may have opened the same file in the meantime.
     const other = this.opened.get(key)
     if (other?.stamp === stamp) {
       await file.close()
@@ -91,7 +91,7 @@ async function readSteps(
   offset: number,
   count: number,
 ): Promise<ViewSteps> {
-  // One more than is asked for says whether this is the end.
+  // One more than requested tells whether this is the end.
   await items.ensure(offset + count + 1)
   const steps: ViewStep[] = []
   for (const [i, place] of items.items.slice(offset, offset + count).entries()) {
@@ -113,10 +113,10 @@ async function readSteps(
   }
 }
 
-/** The steps of an agent that is still at work. */
+/** The steps of an agent that is still working. */
 async function readJournal(dir: string, file: string, offset: number, count: number): Promise<ViewSteps> {
   const path = file.replace(/[^/]*$/, journalName)
-  // Opening it first makes sure that it is a file of this trial.
+  // Opening it first makes sure that the file belongs to this trial.
   await (await openInside(dir, path)).close()
   const steps: TraceStep[] = []
   const name = file.split('/').at(-1)
@@ -173,7 +173,7 @@ function emptyStep(number: number, wrong: string, at: number, bytes: number): Vi
   return { number, source: 'system', message, calls: [], observations: [], ...nothing, tooLarge: { at, bytes } }
 }
 
-/** A text, of which only the beginning is sent when it is long. */
+/** A text cut to its beginning if it is long. */
 export function cutText(text: string): ViewText {
   return text.length <= longestText ? { text } : { text: text.slice(0, longestText), chars: text.length }
 }

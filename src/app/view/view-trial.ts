@@ -10,7 +10,7 @@ import { testsOf } from './tests-of.ts'
 import { listFiles } from './trial-dir-files.ts'
 import { whyEnded } from './why-ended.ts'
 
-/** Everything about a trial but its long files. */
+/** Everything about a trial except its long files. */
 export async function viewTrial(library: Library, job: LibraryJob, name: string): Promise<ViewTrial> {
   const row = job.index.rows.get(name) ?? job.index.running.find((each) => each.name === name)
   if (row === undefined) throw new NotHere(`job ${JSON.stringify(job.id)} has no trial ${JSON.stringify(name)}`)

@@ -46,7 +46,7 @@ const phaseWords: Readonly<Record<Phase, string>> = {
   verifier: 'during verification',
 }
 
-/** The phase that was under way at the end: the last that began. */
+/** The phase in progress at the end: the last one that started. */
 function during({ spans, steps }: TrialRecord): string {
   const begun = phases.filter((phase) => spans[phase] !== null)
   const last = begun.at(-1)

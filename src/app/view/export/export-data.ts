@@ -11,7 +11,7 @@ import { shards, type Writer } from './export-job.ts'
 import { exportRow } from './export-row.ts'
 import { ExportedWords } from './export-words.ts'
 
-/** Beyond anything that can be read. */
+/** Longer than any reading takes. */
 const waitMs = 3_600_000
 
 export interface ExportedData {
@@ -20,8 +20,8 @@ export interface ExportedData {
 }
 
 /**
- * Writes datasets and runs of recipes: the first rows of each, the first rows that each stage dropped for each reason, and the rows on the
- * way to those.
+ * Exports datasets and recipe runs: the first rows of each, the first rows that each stage dropped for each reason, and
+ * the rows in their lineage.
  */
 export async function exportData(library: Library, mostRows: number, writer: Writer): Promise<ExportedData> {
   const { datasets, recipes } = library.data.list()
@@ -39,7 +39,7 @@ export async function exportData(library: Library, mostRows: number, writer: Wri
     for (const { link } of await exportRecipe(library, library.data.recipe(id), { mostRows, writer })) want(link)
   const trace = remembered(traceLineage)
   const linkOf = (job: string, trial: string) => trialLink(library, job, trial)
-  // A row leads to others on its way, which may be in datasets that were written before: those are opened once more.
+  // A row links to others in its lineage, possibly in datasets written earlier; those are reopened.
   for (let waiting = [...sets.values()]; waiting.length > 0; waiting = [...sets.values()].filter((set) => set.waits))
     for (const set of waiting) await set.write(library, { trace, linkOf, want })
   let rows = 0
@@ -74,11 +74,11 @@ async function exportRecipe(
 interface Ways {
   readonly trace: typeof traceLineage
   readonly linkOf: (job: string, trial: string) => Promise<string | null>
-  /** Takes the row at this address along. */
+  /** Also exports the row at this link. */
   readonly want: (link: string | null) => void
 }
 
-/** One dataset of an export: which of its rows are wanted, and which were written. */
+/** One dataset of an export: its wanted rows, and those written. */
 class ExportedSet {
   private readonly wanted = new Set<string>()
   private readonly written = new Set<string>()
@@ -100,7 +100,7 @@ class ExportedSet {
     return this.wanted.size > 0
   }
 
-  /** A row by its number, or `=` and its id. */
+  /** Requests a row by its number, or by `=` followed by its id. */
   want(key: string): void {
     if (key !== '' && !this.written.has(key)) this.wanted.add(key)
   }
@@ -118,7 +118,7 @@ class ExportedSet {
       for (const number of new Set([...first, ...others]))
         if (!this.rows.has(number)) await this.writeRow(opened, number, ways)
     } catch (error) {
-      // Rows of a step that were removed since.
+      // Some rows of a step may have been removed.
       if (!(error instanceof NotHere)) throw error
       this.trouble = error.message
       this.wanted.clear()
@@ -135,7 +135,7 @@ class ExportedSet {
     if (record) await this.words.add(number, Buffer.from(scanRow(record).text).toString())
   }
 
-  /** Writes the lists, and gives the number of rows. */
+  /** Writes the lists, and returns the number of rows. */
   async finish(): Promise<number> {
     await this.words.flush()
     const rows = [...this.rows.values()].sort((a, b) => a.number - b.number)
@@ -169,7 +169,7 @@ function numberIn({ index }: OpenDataset, key: string): number | null {
   return index.placeOf(Number(key)) >= 0 ? Number(key) : null
 }
 
-/** A row of a dataset and the rows of the steps before it have one way, which is looked for once. */
+/** Caches lineages: a row of a dataset shares its lineage with the rows of earlier steps. */
 function remembered(trace: typeof traceLineage): typeof traceLineage {
   const known = new Map<string, RowLineage | null>()
   return async (dir: string, report: RecipeReport, id: string) => {

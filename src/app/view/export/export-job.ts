@@ -13,23 +13,23 @@ import type { Scrub } from './scrub.ts'
 export interface Writer {
   readonly scrub: Scrub
   readonly signal: AbortSignal
-  /** Writes a file by the names of its address. */
+  /** Writes a file; `names` are the segments of its URL. */
   json(names: readonly string[], value: object): Promise<void>
 }
 
-/** Of a file of a trial only the beginning is exported; of a recording more, so that it can be played. */
+/** Only the beginning of a trial's file is exported; more of a recording, so that it can be played. */
 const mostText = 64 << 10
 const mostRecording = 8 << 20
-/** Files of a trial or of a task that are exported. */
+/** How many files of a trial or task are exported. */
 export const mostFiles = 300
-/** Beyond any trajectory: reads it to its end. */
+/** Beyond any trajectory, so that it is read to the end. */
 const farStep = 1e9
 
-/** Writes a job with its trials, one after the other. Returns how many there are. */
+/** Writes a job with its trials, one after the other. Returns their number. */
 export async function exportJob(library: Library, id: string, writer: Writer): Promise<number> {
   const job = await library.job(id, 3_600_000)
   if (!job.index.complete) throw new UserError(`${id}: the job could not be read within an hour`, 'pack it first')
-  // Files of the job itself hold command lines and directories of this machine.
+  // The job's own files hold command lines and directories of this machine.
   const view = await viewJob(job)
   await writer.json(['jobs', id], { ...view, job: { ...view.job, dir: '' }, files: [] })
   await shards(job.index.tasks(), ['jobs', id, 'task-list'], writer)
@@ -48,7 +48,7 @@ export async function exportJob(library: Library, id: string, writer: Writer): P
   return names.length
 }
 
-/** Writes a list in files of some rows each. */
+/** Writes a list as files with some rows each. */
 export async function shards(rows: readonly object[], names: readonly string[], { json }: Writer): Promise<void> {
   const size = exportShard.rows
   for (let at = 0; at === 0 || at < rows.length; at += size)
@@ -72,7 +72,10 @@ async function exportTrial(library: Library, job: LibraryJob, name: string, writ
   for (const { path } of files) await exportText(dir, path, place, writer)
 }
 
-/** Writes a trajectory and those of its subagents, the outer ones first. Subagents may name each other in circles, so that there is a most. */
+/**
+ * Writes a trajectory and those of its subagents, outermost first. Subagents may refer to each other in cycles, so
+ * there is a limit.
+ */
 async function exportTrajectory(
   dir: string,
   path: string,
@@ -85,13 +88,13 @@ async function exportTrajectory(
       const inside = await exportSteps(dir, each, place, writer)
       for (const name of inside) if (found.length < mostFiles) found.push(`${each}${name}`)
     } catch (error) {
-      // A reference to a subagent that the file does not hold.
+      // A reference to a subagent that the file does not contain.
       if (each === path || !(error instanceof NotHere)) throw error
     }
   }
 }
 
-/** Writes the steps of one trajectory; gives the subagents that they name. */
+/** Writes the steps of one trajectory; returns the subagents they refer to. */
 async function exportSteps(
   dir: string,
   path: string,
@@ -127,7 +130,7 @@ export async function exportText(
       ;({ to, size } = part)
     }
   } catch (error) {
-    // A file that disappeared, or that may not be read, is left out.
+    // Files that have disappeared or cannot be read are left out.
     if (error instanceof NotHere) return
     throw error
   }

@@ -4,10 +4,10 @@ import type { OpenDataset } from '../dataset-shelf.ts'
 import type { Writer } from './export-job.ts'
 import type { Scrub } from './scrub.ts'
 
-/** Of the texts of one row as many characters are exported. */
+/** At most this many characters of one row's texts are exported. */
 const mostChars = 2_000_000
 
-/** Writes a row with its messages, in files as long as the server's answers. Gives the row as it was written. */
+/** Writes a row with its messages, in files the size of the server's answers. Returns the row as written. */
 export async function exportRow(
   opened: OpenDataset,
   number: number,
@@ -46,7 +46,7 @@ function charsOf({ content, reasoning, calls }: ViewDataMessage): number {
   return [content, reasoning, ...calls.map(({ text }) => text)].reduce((sum, part) => sum + (part?.text.length ?? 0), 0)
 }
 
-/** Where a passage stands after secrets and directories were cut from the text before it. */
+/** The new position of a passage after secrets and directories before it were removed. */
 function placed(evidence: ViewEvidence, message: ViewDataMessage | undefined, scrub: Scrub): ViewEvidence {
   const text = message?.content.text ?? ''
   if (scrub.text(text) === text) return evidence

@@ -14,10 +14,10 @@ import { SiteDir } from './site-dir.ts'
 export interface ExportRequest {
   readonly library: Library
   readonly board: Board | null
-  /** Where the built page lies. */
+  /** The directory of the built page. */
   readonly assetsDir: string
   readonly out: string
-  /** How many rows of each dataset are written; 0 leaves datasets out. */
+  /** How many rows of each dataset are written; 0 leaves out datasets. */
   readonly rows: number
   readonly signal: AbortSignal
   readonly onJob: (id: string, trials: number) => void
@@ -34,11 +34,14 @@ export interface Exported {
   readonly bytes: number
 }
 
-/** Scripts and data of the same site only, as the server's answers say it. */
+/** Allows scripts and data from the same site only, like the server's headers. */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
 
-/** Writes what the viewer shows as files that any file server can serve, under any path. It is there as a whole or not at all. */
+/**
+ * Exports what the viewer shows as static files, for any file server and any path. The site appears whole or not at
+ * all.
+ */
 export async function exportSite(request: ExportRequest): Promise<Exported> {
   const { library, signal } = request
   const dirs = await library.idsByDir()
@@ -118,10 +121,12 @@ function ancestorsOf({ parents }: ViewModel['lineage']): string[] {
   ])
 }
 
-/** Beyond anything that can be read. */
+/** Longer than any reading takes. */
 const waitMs = 3_600_000
 
-/** Writes the tasks that were named with their files, and of those that only jobs know the solve rates. Returns how many there are. */
+/**
+ * Writes the listed tasks with their files, and the solve rates of tasks known only from jobs. Returns their number.
+ */
 async function exportTasks(library: Library, writer: Writer): Promise<number> {
   await Promise.all([library.tasks.refresh(waitMs), library.taskTrials.refresh(waitMs)])
   const { items } = allItems(library)
@@ -135,7 +140,7 @@ async function exportTasks(library: Library, writer: Writer): Promise<number> {
     const filesCut = set !== null && (view.filesCut || files.length < view.files.length)
     const published = { ...view, path: null, files, filesCut, trouble }
     await writer.json(['tasks', id], published)
-    // Trials know their task by its name. Of several that have the same, the first counts, as with a server.
+    // Trials know their task by name. If several share a name, the first is used, as on a server.
     if (set !== null && !named.has(name)) await writer.json(['tasks', `@${name}`], published)
     named.add(name)
     await writer.json(['tasks', id, 'trials'], { items: library.taskTrials.of(name) })

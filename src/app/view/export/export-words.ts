@@ -1,12 +1,12 @@
 import { type WordFile, wordFileOf, wordFiles, wordsOf } from '../../../core/view-words.ts'
 import type { Writer } from './export-job.ts'
 
-/** Of a row the words of its beginning can be found. */
+/** Only the words in the beginning of a row can be found. */
 const mostChars = 1_000_000
-/** Rows whose words are gathered before they are written. */
+/** How many rows' words are buffered before writing. */
 const partRows = 500
 
-/** Writes which rows have which words, for a search without a server. */
+/** Writes a word index of rows, for searching without a server. */
 export class ExportedWords {
   parts = 0
   private rows = 0
@@ -18,7 +18,7 @@ export class ExportedWords {
   ) {}
 
   async add(number: number, text: string): Promise<void> {
-    // What was cut from the text must not be found either.
+    // Removed text must not be findable either.
     for (const word of wordsOf(this.writer.scrub.text(text.slice(0, mostChars)))) {
       const file = this.files[wordFileOf(word)]
       const known = file?.get(word)

@@ -5,18 +5,18 @@ import { packageRoot } from '../../../lib/package-root.ts'
 import { defaultStateDir } from '../../../lib/process-identity.ts'
 import { findSecrets } from '../../../stages/shared/rollout-text/secret-shapes.ts'
 
-/** Makes texts fit to be published. */
+/** Makes texts fit for publishing. */
 export interface Scrub {
-  /** A text without secrets and without the directories of this machine. */
+  /** Removes secrets and directories of this machine from a text. */
   text(text: string): string
-  /** A value of our own records, in which every absolute path is reduced to its last part. */
+  /** Reduces every absolute path in one of our records to its last segment. */
   paths(value: unknown): unknown
 }
 
-/** `jobDirs`: the directories of the jobs that are exported. */
+/** `jobDirs`: the directories of the exported jobs. */
 export function makeScrub(jobDirs: readonly string[], env = process.env): Scrub {
   const own = [...jobDirs.map((dir) => dirname(dir)), process.cwd(), packageRoot, homedir(), defaultStateDir(env)]
-  // What is as short as /root or /app may as well be a directory inside a sandbox.
+  // A path as short as /root or /app may also be a directory inside a sandbox.
   const roots = [...new Set(own.map((root) => root.replace(/\/+$/, '')))]
     .filter((root) => root.split('/').length > 2)
     .sort((a, b) => b.length - a.length)

@@ -7,7 +7,7 @@ import { parseJson } from '../../../lib/parse-json.ts'
 const markName = 'ot-agent-export.json'
 const schema = 'view-export/1'
 
-/** A folder that is filled beside its place and appears there at once. */
+/** A folder that is filled next to its final place and moved there at once. */
 export class SiteDir {
   files = 0
   bytes = 0
@@ -18,7 +18,7 @@ export class SiteDir {
     private readonly partial: string,
   ) {}
 
-  /** Refuses a folder with other content; an earlier export is replaced when the new one is complete. */
+  /** Refuses a folder with other content; an earlier export is replaced once the new one is complete. */
   static async begin(given: string): Promise<SiteDir> {
     const out = resolve(given)
     const kind = await kindAt(out)
@@ -31,7 +31,7 @@ export class SiteDir {
         'choose a new folder',
       )
     const partial = `${out}.partial`
-    // Both are removed without a question.
+    // Both are removed without asking.
     for (const beside of [partial, `${out}.old`])
       if ((await kindAt(beside)) !== 'none' && !(await isExport(beside)))
         throw new UserError(
@@ -63,7 +63,7 @@ export class SiteDir {
     this.bytes += Buffer.byteLength(content)
   }
 
-  /** Puts the folder in its place. */
+  /** Moves the folder into place. */
   async finish(): Promise<void> {
     const old = `${this.out}.old`
     if (await isExport(this.out)) {

@@ -19,10 +19,10 @@ const file = z.object({ schema: z.literal('tasks-check/1'), tasks: z.array(repor
 /** What `tasks check` found out about a task. */
 export type CheckReport = Readonly<z.output<typeof report>>
 
-/** The file of a folder of tasks that is read without being named. */
+/** The report in a folder of tasks that is read by default. */
 export const usualReport = 'check.json'
 
-/** Adds the reports in a file that `tasks check --json` printed, by the name of the task; false when it is another file. */
+/** Adds the reports in a file printed by `tasks check --json`, by task name; false if it is some other file. */
 export async function addReports(path: string, reports: Map<string, CheckReport>): Promise<boolean> {
   const document = parseJson((await readTextIfExists(path)) ?? '')
   if (Object(document).schema !== 'tasks-check/1') return false
@@ -38,7 +38,7 @@ export async function addReports(path: string, reports: Map<string, CheckReport>
   return true
 }
 
-/** The first law that does not hold, and why: what rejects a task before what is not known. */
+/** The first check that fails, and why; rejections come before undecided ones. */
 export function failingLaw({ checks }: CheckReport): { readonly law: string; readonly reason: string } | null {
   const bad =
     checks.find(({ outcome }) => outcome === 'fail') ?? checks.find(({ outcome }) => outcome === 'unknown') ?? null

@@ -6,13 +6,16 @@ import { type LibraryJobs, NotHere } from '../library-job.ts'
 import type { OpenTrials } from '../open-trials.ts'
 import { listFiles } from '../trial-dir-files.ts'
 
-/** Larger tasks are not read as a whole to find out which version they are. */
+/** Larger tasks are not read completely to find out their version. */
 const mostBytes = 256 << 20
 
-/** Where the task of a trial lies now, or why it cannot be shown. */
+/** Where a trial's task is now, or why it cannot be shown. */
 export type JobTask = { readonly dir: string } | { readonly trouble: string }
 
-/** Tasks that jobs name. A record may come from elsewhere and name any directory: only the very task that ran is shown. */
+/**
+ * Tasks that jobs refer to. A record may come from elsewhere and name any directory, so only the exact task that ran is
+ * shown.
+ */
 export class JobTasks {
   private readonly known = new Map<string, string>()
 
@@ -40,7 +43,7 @@ export class JobTasks {
   }
 }
 
-/** The digests of a task; null where it is no task, or too large for a look. */
+/** The digests of a task; null if it is not a task, or too large. */
 export async function digestsOf(dir: string): Promise<{ readonly content: string; readonly dirhash: string } | null> {
   const { files, cut } = await listFiles(dir)
   if (cut || files.reduce((sum, { bytes }) => sum + bytes, 0) > mostBytes) return null

@@ -11,11 +11,11 @@ import { ArchiveError, extractInto } from '../../../lib/tar.ts'
 import { factBytes, taskFacts } from './task-facts.ts'
 import { type SetTask, type TaskSet, waitFor } from './task-set.ts'
 
-/** How many tasks stay unpacked, and how large one may become. */
+/** How many tasks stay unpacked, and the size limit for one. */
 const mostOpen = 8
 const mostBytes = 1 << 30
 
-/** A parquet file of tasks. Its rows are read once; a task is unpacked to a temporary directory when it is opened. */
+/** A parquet file of tasks. Its rows are read once; a task is unpacked to a temporary directory on demand. */
 export class PackSet implements TaskSet {
   readonly name: string
   readonly tasks: SetTask[] = []
@@ -39,7 +39,7 @@ export class PackSet implements TaskSet {
     const row = this.rows.get(key)
     if (row === undefined) throw new UserError(`${this.path}: expected a task ${JSON.stringify(key)}`, 'read it again')
     const open = this.opened.get(row) ?? this.unpack(row, key)
-    // The last used stays longest.
+    // Move it to the end: the least recently used is removed first.
     this.opened.delete(row)
     this.opened.set(row, open)
     const dir = await open
@@ -92,7 +92,7 @@ export class PackSet implements TaskSet {
         const { value: archive, done } = await archives.next()
         if (done || this.closed) break
         await this.add(row++, text, archive)
-        // The server gets to answer others.
+        // Lets the server answer other requests.
         await setImmediate()
       }
       await archives.return()

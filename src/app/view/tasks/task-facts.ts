@@ -2,21 +2,21 @@ import { UserError } from '../../../core/errors.ts'
 import { parseLineage } from '../../../formats/harbor-task/draft.ts'
 import { parseTaskToml, parseToml } from '../../../formats/harbor-task/parse.ts'
 
-/** What a list shows of a task. All texts are hostile. */
+/** What a list shows of a task. All text is hostile. */
 export interface TaskFacts {
   readonly name: string
   readonly family: string | null
   readonly difficulty: string | null
-  /** The beginning of its instruction, to search in. */
+  /** The searchable beginning of its instruction. */
   readonly instruction: string
 }
 
-/** How much of a task.toml and of an instruction is read for a list. */
+/** How much of a task.toml and an instruction is read for a list. */
 export const factBytes = 128 << 10
 const searchedChars = 1500
 const longestValue = 200
 
-/** The facts of a task by its files; `folder` is its name where task.toml has none. */
+/** A task's facts from its files; `folder` is its name if task.toml has none. */
 export function taskFacts(folder: string, toml: string, instruction: string): TaskFacts {
   const { task, metadata } = tablesOf(toml)
   const own = Object(metadata) as Record<string, unknown>
@@ -33,7 +33,7 @@ function tablesOf(toml: string): Readonly<Record<string, unknown>> {
   try {
     return parseToml(toml, 'task.toml')
   } catch (error) {
-    // What is wrong with it is for tasks check to say.
+    // Reporting what is wrong with it is up to tasks check.
     if (error instanceof UserError) return {}
     throw error
   }
@@ -45,7 +45,7 @@ function textAt(table: object, key: string): string | null {
   return String(value).trim().slice(0, longestValue) || null
 }
 
-/** What a task asks of a sandbox, in words; null where task.toml is not valid. */
+/** What a task requires of a sandbox, as text; null if task.toml is invalid. */
 export function settingsOf(toml: string): (readonly [name: string, value: string])[] | null {
   try {
     const { environment, agent, verifier, steps } = parseTaskToml(toml, 'task.toml')

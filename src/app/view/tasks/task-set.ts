@@ -1,25 +1,25 @@
 import type { TaskFacts } from './task-facts.ts'
 
-/** A task of a set; its key names it there. */
+/** A task of a set, identified by its key. */
 export interface SetTask extends TaskFacts {
   readonly key: string
 }
 
-/** A folder or a pack of tasks. Reads it in the background; what was read can be asked for meanwhile. */
+/** A folder or pack of tasks. Read in the background; tasks read so far can already be queried. */
 export interface TaskSet {
   readonly name: string
   readonly path: string
   readonly tasks: readonly SetTask[]
   readonly broken: readonly { readonly name: string; readonly why: string }[]
   readonly complete: boolean
-  /** Reads what is new, and waits for it no longer than `waitMs`. */
+  /** Reads what is new, waiting at most `waitMs`. */
   refresh(waitMs: number): Promise<void>
-  /** A directory with the files of a task. */
+  /** A directory with a task's files. */
   dirOf(task: SetTask): Promise<string>
   close(): Promise<void>
 }
 
-/** Waits for work no longer than `waitMs`. */
+/** Waits for work, but at most `waitMs`. */
 export async function waitFor(work: Promise<unknown>, waitMs: number): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const timeout = new Promise<void>((resolve) => {

@@ -13,19 +13,22 @@ import { isPack, PackSet } from './pack-set.ts'
 import { factBytes, type TaskFacts, taskFacts } from './task-facts.ts'
 import { type SetTask, type TaskSet, waitFor } from './task-set.ts'
 
-/** A task with the set it belongs to. */
+/** A task and its set. */
 export interface ShelfTask {
   readonly id: string
   readonly set: TaskSet
   readonly task: SetTask
 }
 
-/** Folders and packs of tasks, and what `tasks check` said about them. */
+/** Folders and packs of tasks, with the results of `tasks check`. */
 export class TaskShelf {
   private readonly sets: TaskSet[] = []
   readonly reports = new Map<string, CheckReport>()
 
-  /** Takes the paths that are tasks, folders or packs of tasks, or reports of checks; the rest is left to others. */
+  /**
+   * Picks the paths that are tasks, folders or packs of tasks, or check reports; the rest is returned for others to
+   * handle.
+   */
   static async open(paths: readonly string[]): Promise<{ shelf: TaskShelf; rest: string[]; start: string }> {
     const shelf = new TaskShelf()
     const rest: string[] = []
@@ -40,7 +43,7 @@ export class TaskShelf {
     return this.sets.length === 0
   }
 
-  /** Where its tasks lie. */
+  /** The paths of its tasks. */
   get paths(): string[] {
     return this.sets.map(({ path }) => path)
   }
@@ -53,7 +56,7 @@ export class TaskShelf {
     return this.sets.flatMap(({ broken }) => broken)
   }
 
-  /** Reads what is new, and waits for it no longer than `waitMs`. */
+  /** Reads what is new, waiting at most `waitMs`. */
   async refresh(waitMs: number): Promise<void> {
     await Promise.all(this.sets.map((set) => set.refresh(waitMs)))
   }
@@ -88,7 +91,7 @@ export class TaskShelf {
   }
 }
 
-/** The folder of tasks that a path is, or that `generate` made in it; null when it is something else. */
+/** The folder of tasks at a path, or the one that `generate` created in it; null if it is something else. */
 async function folderOf(path: string): Promise<string | null> {
   if ((await kindAt(path)) !== 'dir') return null
   if (await holdsTasks(path)) return path
@@ -98,17 +101,17 @@ async function folderOf(path: string): Promise<string | null> {
 
 async function holdsTasks(dir: string): Promise<boolean> {
   if (await hasTaskFile(dir)) return true
-  // A job may have very many folders, and none of them is a task.
+  // A job may have very many folders, none of which is a task.
   if ((await kindAt(join(dir, 'config.json'))) !== 'none') return false
   for (const name of await namesIn(dir)) if (await hasTaskFile(join(dir, name))) return true
   return false
 }
 
-/** A folder may change while it is shown; looking at all of it for each request would be slow. */
+/** A folder may change while it is shown, but scanning it for each request would be slow. */
 const freshMs = 5000
 const mostBroken = 100
 
-/** A folder of tasks, or one task. Looks again every few seconds, and reads again only the tasks that changed. */
+/** A folder of tasks, or one task. Rescanned every few seconds; only changed tasks are reread. */
 class FolderSet implements TaskSet {
   readonly name: string
   tasks: readonly SetTask[] = []
@@ -144,7 +147,7 @@ class FolderSet implements TaskSet {
   private async read(): Promise<void> {
     const tasks: SetTask[] = []
     const broken: { name: string; why: string }[] = []
-    // The first time a list grows while it is read; later the old one stays until the new one is whole.
+    // On the first read the list grows as it is read; later the old list stays until the new one is complete.
     if (!this.complete) [this.tasks, this.broken] = [tasks, broken]
     try {
       const own = await hasTaskFile(this.path)

@@ -7,7 +7,7 @@ import { waitFor } from './task-set.ts'
 
 /** Jobs may grow while they are shown. */
 const freshMs = 5000
-/** Beyond any job that can be read. */
+/** Longer than reading any job takes. */
 const jobWaitMs = 3_600_000
 
 export interface TaskTally {
@@ -21,7 +21,7 @@ interface Trials {
   readonly rows: ViewTrialRow[]
 }
 
-/** The trials of the jobs that are shown, by the name of their task. Reads the jobs in the background, one after the other. */
+/** The trials of the displayed jobs, by task name. Reads the jobs in the background, one after the other. */
 export class TaskTrials {
   complete = false
   private byTask = new Map<string, Trials[]>()
@@ -30,7 +30,7 @@ export class TaskTrials {
 
   constructor(private readonly library: LibraryJobs) {}
 
-  /** Reads what is new, and waits for it no longer than `waitMs`. */
+  /** Reads what is new, waiting at most `waitMs`. */
   async refresh(waitMs: number): Promise<void> {
     if (this.reading === null && performance.now() - this.readAt > freshMs)
       this.reading = this.read().finally(() => {
@@ -56,13 +56,13 @@ export class TaskTrials {
     return { trials, sum }
   }
 
-  /** Every trial of a task, the newest first. */
+  /** A task's trials, newest first. */
   of(task: string): ViewTaskTrial[] {
     const all = (this.byTask.get(task) ?? []).flatMap(({ job, rows }) => rows.map((row) => ({ ...row, job })))
     return all.sort((a, b) => (a.startedAt < b.startedAt ? 1 : a.startedAt > b.startedAt ? -1 : 0))
   }
 
-  /** How often each model solved a task, the best first. */
+  /** How often each model solved a task, best first. */
   rates(task: string): ViewSolveRate[] {
     const groups = new Map<string, ViewTaskTrial[]>()
     for (const trial of this.of(task)) {
@@ -75,7 +75,7 @@ export class TaskTrials {
 
   private async read(): Promise<void> {
     const found = new Map<string, Trials[]>()
-    // The first time the numbers grow while jobs are read; later the old ones stay until the new ones are whole.
+    // On the first read the numbers grow as jobs are read; later the old ones stay until the new ones are complete.
     if (!this.complete) this.byTask = found
     for (const job of (await this.library.idsByDir()).values()) {
       const rows = await this.rowsOf(job)
@@ -95,7 +95,7 @@ export class TaskTrials {
     try {
       return (await this.library.job(job, jobWaitMs)).index.rows.values()
     } catch (error) {
-      // The list of jobs says what is wrong with it.
+      // The list of jobs shows what is wrong with it.
       if (error instanceof NotHere || error instanceof UserError) return []
       throw error
     }

@@ -17,12 +17,12 @@ import { digestsOf } from './job-task.ts'
 import { settingsOf } from './task-facts.ts'
 import type { ShelfTask } from './task-shelf.ts'
 
-/** The id of a task by its name alone, as trials know it. */
+/** Prefix for ids of tasks known only by name, as trials know them. */
 const byName = '@'
 const shownChars = 240
 const largestToml = 1 << 20
 
-/** The tasks of folders, packs and jobs that match. */
+/** The matching tasks in folders, packs and jobs. */
 export async function viewTaskList(library: Library, request: TaskListRequest): Promise<ViewTaskItems> {
   await refresh(library, 300)
   const { items, texts } = allItems(library)
@@ -30,7 +30,7 @@ export async function viewTaskList(library: Library, request: TaskListRequest): 
   return { ...found, broken: library.tasks.broken, complete: isComplete(library) }
 }
 
-/** Every task, and the texts to search in by id. */
+/** Every task, and the searchable texts by id. */
 export function allItems(library: Library): { items: ViewTaskItem[]; texts: Map<string, string> } {
   const items: ViewTaskItem[] = []
   const texts = new Map<string, string>()
@@ -44,7 +44,7 @@ export function allItems(library: Library): { items: ViewTaskItem[]; texts: Map<
   return { items, texts }
 }
 
-/** One task: what it is made of, whether it is sound, and how often it is solved. */
+/** One task: its contents, whether it is sound, and how often it is solved. */
 export async function viewTask(library: Library, id: string): Promise<ViewTask> {
   const found = await findTask(library, id)
   const { dir, trouble } = await dirOf(library, found)
@@ -69,7 +69,7 @@ export async function viewTask(library: Library, id: string): Promise<ViewTask> 
   }
 }
 
-/** A window of a file of a task. */
+/** A window of a task's file. */
 export async function viewTaskText(
   library: Library,
   id: string,
@@ -81,12 +81,12 @@ export async function viewTaskText(
   return readWindow(dir, path, from, bytes)
 }
 
-/** The directory of a task; null where its files cannot be read. */
+/** A task's directory; null if its files cannot be read. */
 export async function taskDir(library: Library, id: string): Promise<string | null> {
   return (await dirOf(library, await findTask(library, id))).dir
 }
 
-/** The trials of a task, the newest first. */
+/** A task's trials, newest first. */
 export async function viewTaskTrials(
   library: Library,
   id: string,
@@ -99,7 +99,7 @@ export async function viewTaskTrials(
 
 interface FoundTask {
   readonly item: ViewTaskItem
-  /** Null where only jobs know it. */
+  /** Null if only jobs know it. */
   readonly shelved: ShelfTask | null
 }
 
@@ -109,13 +109,13 @@ async function findTask(library: Library, id: string): Promise<FoundTask> {
   if (shelved) return { shelved, item: itemOf(library, shelved) }
   const name = id.slice(byName.length)
   if (!id.startsWith(byName)) throw missing(id)
-  // Jobs that are still being read may hold it.
+  // It may be in a job that is still being read.
   if (library.taskTrials.of(name).length === 0) await library.taskTrials.refresh(longWaitMs)
   if (library.taskTrials.of(name).length === 0) throw missing(id)
   return { shelved: null, item: jobItem(library, name) }
 }
 
-/** A set that is still being read may hold the task further on. */
+/** How long to wait for a set that is still being read and may contain the task. */
 const longWaitMs = 60_000
 
 async function findShelved(library: Library, id: string): Promise<ShelfTask | null> {
@@ -182,7 +182,7 @@ function partOf(path: string): ViewTaskPart {
   return folders.find((part) => part === top) ?? 'other'
 }
 
-/** What belongs to a task by its digest. Other files of a folder that a job names are not shown. */
+/** Whether a file counts towards a task's digest. Other files in a folder named by a job are not shown. */
 function isPackaged(path: string): boolean {
   return partOf(path) !== 'other' || path === taskFileName || path === 'README.md'
 }
