@@ -24,7 +24,7 @@ const schema = z.strictObject({
     .prefault({}),
 })
 
-/** Reads a job file's `adaptive_concurrency`; null when it is not switched on. `path` names the file in messages. */
+/** Reads a job file's `adaptive_concurrency`; null if it is off. `path` names the file in messages. */
 export function parseAdaptiveConcurrency(document: unknown, path: string): AdaptiveConcurrency | null {
   const checked = schema.refine((value) => value.min_limit <= value.max_limit, {
     message: 'min_limit must not be above max_limit',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { parseStrict } from './strict-config.ts'
 
-/** A model set up as an agent, in one small file. */
+/** A model configured as an agent in one small file. */
 export interface AgentSettings {
-  /** What the agent is called in results; null when the file does not say. */
+  /** The agent's name in results; null if the file does not give one. */
   readonly agentName: string | null
   readonly model: string
   readonly apiBase: string | null
@@ -20,7 +20,7 @@ const schema = z.strictObject({
   max_tokens: z.number().int().positive().nullish(),
 })
 
-/** Whether a document is such a file and no job file: it names a model at its top, which no job file does. */
+/** Whether a document is such a file and not a job file: it has a model at top level, which no job file does. */
 export function isAgentConfig(document: unknown): boolean {
   if (typeof document !== 'object' || document === null || Array.isArray(document)) return false
   const keys = Object.keys(document)
@@ -30,7 +30,9 @@ export function isAgentConfig(document: unknown): boolean {
 const own = { agent_name: 1, api_base: 1, api_type: 1, model: 1 }
 const ofJobs = { agents: 1, datasets: 1, tasks: 1, environment: 1, orchestrator: 1, n_attempts: 1, jobs_dir: 1 }
 
-/** Reads `{agent_name, model, api_base, api_type, temperature, max_tokens}`; unknown keys and wrong values are named. */
+/**
+ * Reads `{agent_name, model, api_base, api_type, temperature, max_tokens}`; errors name unknown keys and wrong values.
+ */
 export function parseAgentConfig(document: unknown, path: string): AgentSettings {
   const hint = 'it takes agent_name, model, api_base, api_type ("openai"), temperature and max_tokens'
   const file = parseStrict(schema, document, path, hint)

@@ -14,7 +14,7 @@ import {
 } from './model-dialect.ts'
 import { type Fault, faultIn } from './model-fault.ts'
 
-/** Anthropic's messages. */
+/** Anthropic's messages API. */
 export const anthropicMessages: Dialect = {
   name: 'anthropic-messages',
   base: (url) => trimBase(url, '/v1/messages', '/v1'),
@@ -31,7 +31,7 @@ export const anthropicMessages: Dialect = {
 function renderRequest(model: string, request: ModelRequest, how: RenderHow): Record<string, unknown> {
   const { jsonSchema, tools = [] } = request
   const maxTokens = request.maxOutputTokens ?? how.defaultOutputTokens
-  // An answer of a given shape is asked for as the call of a tool, which goes together with thinking in no version of the API.
+  // A structured answer is requested through a tool call, which no version of the API allows together with thinking.
   const thinkingTokens = jsonSchema ? 0 : thinkingBudget(request.reasoningEffort, maxTokens)
   const system = systemText(request.messages)
   const body: Record<string, unknown> = {
@@ -63,7 +63,9 @@ function toolChoice({ jsonSchema, toolChoice: choice = 'auto' }: ModelRequest): 
   return { type: choice === 'required' ? 'any' : choice }
 }
 
-/** How many tokens of thinking an effort stands for; a number is taken as it is. At least 1024, and below the reply's limit. */
+/**
+ * How many thinking tokens an effort level means; a number is used as is. At least 1024, and below the reply's limit.
+ */
 function thinkingBudget(effort: string | undefined, maxTokens: number): number {
   if (effort === undefined) return 0
   const wanted = Object.hasOwn(thinkingTokens, effort) ? (thinkingTokens[effort] ?? 0) : Number(effort) || 0

@@ -4,28 +4,28 @@ import { messageOf } from '../core/errors.ts'
 import { readTextIfExists } from '../lib/files.ts'
 import { readJson } from '../lib/parse-json.ts'
 
-/** The files of a model that say how text becomes tokens. */
+/** A model's tokenizer files. */
 export interface TokenizerFiles {
   readonly tokenizer: string
   readonly config: string
-  /** A template in a file of its own wins over the one in the config. */
+  /** A separate template file takes precedence over the one in the config. */
   readonly template: string | null
 }
 
-/** A model's tokenizer and the template a server would write its conversations with. */
+/** A model's tokenizer, and the template with which a server would render its conversations. */
 export interface ModelTokenizer {
   count(text: string): number
-  /** Null where the model has no template. */
+  /** Null if the model has no template. */
   readonly render: ((messages: readonly unknown[], tools: unknown) => string) | null
   readonly eosToken: string
-  /** Empty where it has none. */
+  /** Empty if it has none. */
   readonly bosToken: string
 }
 
-/** Names of those files, the ones that may be missing last. */
+/** The names of those files; the optional ones come last. */
 export const tokenizerFileNames = ['tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja'] as const
 
-/** Reads them from a model's folder; null where there is no tokenizer.json. */
+/** Reads them from a model's folder; null without a tokenizer.json. */
 export async function readTokenizerFiles(dir: string): Promise<TokenizerFiles | null> {
   const [name, config, template] = tokenizerFileNames
   const tokenizer = await readFile(join(dir, name), 'utf8').catch(() => null)
@@ -37,7 +37,7 @@ export async function readTokenizerFiles(dir: string): Promise<TokenizerFiles | 
   }
 }
 
-/** Makes a tokenizer of the files; what cannot be understood is an Error. */
+/** Makes a tokenizer from the files; throws an Error if they cannot be understood. */
 export async function loadModelTokenizer(files: TokenizerFiles): Promise<ModelTokenizer> {
   const [{ Tokenizer }, { Template }] = await Promise.all([
     import('@huggingface/tokenizers'),
@@ -59,7 +59,7 @@ export async function loadModelTokenizer(files: TokenizerFiles): Promise<ModelTo
   }
 }
 
-/** Some models have several templates, by name. */
+/** The default among a model's templates: some models have several, by name. */
 function defaultTemplate(value: unknown): string | null {
   if (typeof value === 'string') return value
   const named = Array.isArray(value) ? value.map((each) => Object(each)) : []
@@ -67,12 +67,12 @@ function defaultTemplate(value: unknown): string | null {
   return typeof chosen?.template === 'string' ? chosen.template : null
 }
 
-/** A special token is a text, or an object that holds one. */
+/** A special token is a string, or an object that holds one. */
 function tokenOf(value: unknown): string {
   return typeof value === 'string' ? value : String(Object(value).content ?? '')
 }
 
-/** What a template makes of one conversation: the text, or the role it does not know and why. */
+/** Tries a template on one conversation: the text, or the role it does not support and why. */
 export function tryTemplate(
   render: NonNullable<ModelTokenizer['render']>,
   messages: readonly { readonly role: string; readonly content: string }[],
@@ -80,7 +80,7 @@ export function tryTemplate(
 ): { readonly text: string } | { readonly role: string | null; readonly why: string } {
   try {
     const text = render(messages, tools)
-    // Most templates trim, and take thoughts out of what an assistant said.
+    // Most templates trim text, and remove thoughts from assistant messages.
     const lost = messages.find(
       ({ role, content }) => role !== 'assistant' && content.trim() !== '' && !text.includes(content.trim()),
     )

@@ -38,7 +38,7 @@ const schema = z.strictObject({
   proxy: variables.default({}),
   ssh_tunnel: z
     .strictObject({
-      // A host that begins with a dash would be an option of ssh.
+      // A host that starts with a dash would be parsed as an ssh option.
       host: z.string().regex(/^[A-Za-z0-9_][\w.@-]*$/, 'expected a host such as login01 or me@login01'),
       port: z.int().min(1).max(65535).optional(),
       identity: text.optional(),
@@ -120,7 +120,7 @@ export function parseClusterYaml(source: string, file: string): Cluster {
   }
 }
 
-/** The cluster whose login node has this name or these variables; undefined when none does. */
+/** The cluster whose login node has this name or these variables; undefined if none matches. */
 export function detectCluster(
   clusters: readonly Cluster[],
   host: string,
@@ -146,7 +146,7 @@ function readDocument(source: string, file: string): unknown {
 }
 
 function complaint(issues: readonly z.core.$ZodIssue[], file: string): UserError {
-  // A misspelt field explains the missing one.
+  // A misspelled field explains the missing one.
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
   const at = issue?.path.join('.') || 'the file'
   if (issue?.code !== 'unrecognized_keys')

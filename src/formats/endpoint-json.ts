@@ -6,17 +6,17 @@ import { writeAtomic } from '../lib/files.ts'
 import { readJsonDocument } from './harbor-job/read-config.ts'
 import { orUserError } from './harbor-task/read.ts'
 
-/** What the file that a model server leaves behind says; other keys in it are kept. */
+/** The contents of a model server's endpoint file; unknown keys are kept. */
 export interface EndpointFile {
   readonly modelName: string
-  /** Addresses without the API's path, `http://node:8000`: at least one; several serve the same. */
+  /** Addresses without the API's path, such as `http://node:8000`: at least one; all serve the same model. */
   readonly endpointUrls: readonly string[]
   readonly apiPath: string | null
   readonly apiKey: string | null
-  /** Path that answers when the server is up, below `endpointUrl`. */
+  /** A path below `endpointUrl` that answers when the server is up. */
   readonly healthPath: string | null
   readonly createdBy: string | null
-  /** Whatever else the file says, spelt as it stands there. */
+  /** Other keys in the file, spelled as they are there. */
   readonly more: Readonly<Record<string, unknown>>
 }
 
@@ -71,7 +71,10 @@ function unknownAddress(path: string, problem: string): UserError {
   )
 }
 
-/** The API's base address, or several with commas between. Servers of this kind live below a version, so `/v1` is added unless a path ends in one. */
+/**
+ * The API's base URL, or several separated by commas. Such servers use a versioned path, so `/v1` is appended unless
+ * the path ends in a version.
+ */
 export function apiBase({ endpointUrls, apiPath }: Pick<EndpointFile, 'endpointUrls' | 'apiPath'>): string {
   return endpointUrls.map((url) => apiBaseOf(url, apiPath)).join(',')
 }
@@ -85,7 +88,7 @@ function apiBaseOf(endpointUrl: string, apiPath: string | null): string {
 export function renderEndpoint(endpoint: EndpointFile): string {
   const document = {
     model_name: endpoint.modelName,
-    // Who knows of one address only finds the first.
+    // For readers that only know a single address.
     endpoint_url: endpoint.endpointUrls[0],
     ...(endpoint.endpointUrls.length > 1 && { endpoint_urls: endpoint.endpointUrls }),
     ...(endpoint.apiPath !== null && { api_path: endpoint.apiPath }),
@@ -97,7 +100,10 @@ export function renderEndpoint(endpoint: EndpointFile): string {
   return `${JSON.stringify(document, null, 2)}\n`
 }
 
-/** Writes an endpoint file whole, for its owner alone when it holds a key. Only call it when the server answers. */
+/**
+ * Writes an endpoint file atomically, readable only by its owner if it holds a key. Call it only once the server
+ * answers.
+ */
 export async function saveEndpoint(path: string, endpoint: EndpointFile): Promise<void> {
   await writeAtomic(path, renderEndpoint(endpoint), endpoint.apiKey === null ? 0o644 : 0o600)
 }

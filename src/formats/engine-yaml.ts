@@ -64,7 +64,7 @@ const backend = z.strictObject({
   healthcheck_retry_delay: z.number().nonnegative().nullish(),
 })
 
-/** YAML 1.1 reads an unquoted `48:00:00` as a number of seconds. */
+/** YAML 1.1 parses an unquoted `48:00:00` as a number of seconds. */
 const duration = z
   .union([text, z.number().nonnegative()])
   .transform((value) => (typeof value === 'string' ? value : clock(value)))
@@ -75,7 +75,7 @@ function clock(sec: number): string {
 }
 
 const vllmServer = z.strictObject({
-  /** Another program that serves the same API, with its arguments; `--host` and `--port` are added. */
+  /** Another program that serves the same API, with its arguments; `--host` and `--port` are appended. */
   command: z.array(text).nullish(),
   model_path: text.nullish(),
   num_replicas: count.default(1),
@@ -100,11 +100,11 @@ const vllmServer = z.strictObject({
   tool_call_parser: text.nullish(),
   reasoning_parser: text.nullish(),
   logging_level: text.nullish(),
-  /** A program that makes the server reachable from outside; `{port}` in its words is the server's port. */
+  /** A program that makes the server reachable from outside; `{port}` in its arguments is the server's port. */
   tunnel: z
     .strictObject({
       command: z.array(text.min(1)).nonempty(),
-      /** Where it will be reached, without /v1. */
+      /** Its public address, without /v1. */
       url: z.url({ protocol: /^https?$/ }),
       check_sec: z.number().positive().default(60),
     })
@@ -112,22 +112,22 @@ const vllmServer = z.strictObject({
   extra_args: z.union([text, z.array(z.union([text, z.number()])), mapping]).nullish(),
 })
 
-/** What decides how much memory a model needs; only for the model that it names. */
+/** What determines a model's memory use; only for the named model. */
 const modelFacts = z.strictObject({
   model: text,
   parameters_b: z.number().positive(),
-  /** Of a parameter as it lies on a GPU, scales of quantized weights included. */
+  /** Bits per parameter on the GPU, including scales of quantized weights. */
   weight_bits: z.number().positive(),
-  /** Of one token over all layers. */
+  /** Per token, over all layers. */
   kv_bytes_per_token: z.number().positive().optional(),
-  /** Left out where the cache has no heads to split (MLA). */
+  /** Left out if the cache has no heads to split (MLA). */
   kv_heads: count.optional(),
 })
 
-/** Settings of the server for a number of GPUs with at least this much memory, laid over the file's own. */
+/** Server settings for a number of GPUs with at least this much memory; they override the file's own. */
 const gpuProfile = z.strictObject({ gpus: count, memory_gb: z.number().positive(), vllm_server: mapping })
 
-/** An engine's settings as they stand in a file: what answers, what is started for it, and what agents get. */
+/** An engine file's settings: what answers, which server to start, and what agents get. */
 const engineFileSchema = z.strictObject({
   engine,
   backend: backend.nullish(),
@@ -138,11 +138,13 @@ const engineFileSchema = z.strictObject({
   chunk_array_max: count.nullish(),
 })
 
-/** The file's own spelling, defaults filled in. */
+/** In the file's own spelling, with defaults filled in. */
 export type EngineFile = z.output<typeof engineFileSchema>
 export type VllmServerSettings = NonNullable<EngineFile['vllm_server']>
 
-/** Which engine to make and with what; an endpoint file, where named, has the address and must be read first. */
+/**
+ * Which engine to make and with which options; if an endpoint file is named, it has the address and must be read first.
+ */
 export interface EngineChoice {
   readonly name: string
   /** Options of the engine's plug-in. */
@@ -154,7 +156,7 @@ export async function loadEngineFile(path: string): Promise<EngineFile> {
   return parseEngineFile(await orUserError(path, () => readFile(path, 'utf8')), path)
 }
 
-/** The same with changes to what the file says, which are checked with it. */
+/** The same with changes to the file's content, which are validated along with it. */
 export async function readEngineFile(
   path: string,
   change: (document: Record<string, unknown>) => void,
@@ -174,7 +176,7 @@ function formatOf(path: string): 'json' | 'yaml' {
   return /\.json$/i.test(path) ? 'json' : 'yaml'
 }
 
-/** Checks what an engine file says; `path` is for messages. */
+/** Validates an engine file; `path` is for messages. */
 export function checkEngineFile(document: unknown, path: string): EngineFile {
   const file = parseStrict(engineFileSchema, document, path, `correct it in ${path}`)
   const { type, vllm_local: local } = file.engine
@@ -188,7 +190,7 @@ export function checkEngineFile(document: unknown, path: string): EngineFile {
   return file
 }
 
-/** Turns the file's words into the name and options of one of our engines. */
+/** Translates a file into the name and options of one of our engines. */
 export function chooseEngine(file: EngineFile): EngineChoice {
   const { engine, backend } = file
   const name = engineNames[engine.type] ?? engine.type
@@ -220,7 +222,7 @@ const engineNames: Readonly<Record<string, string>> = {
   google_gemini: 'gemini',
 }
 
-/** The engine's own word first, then what the backend or the server was told to write. */
+/** The engine's own setting first, then what the backend or server writes. */
 function endpointJsonOf({ engine, backend, vllm_server: server }: EngineFile): string | null {
   if (engine.type !== 'vllm_local') return null
   return engine.vllm_local?.endpoint_json ?? backend?.endpoint_json_path ?? server?.endpoint_json_path ?? null

@@ -18,7 +18,7 @@ interface Block {
   json: string
 }
 
-/** Collects the content blocks of a reply, whole or in pieces. */
+/** Collects the content blocks of a reply, complete or streamed. */
 export function makeBlocks(request: ModelRequest, onText: Hear, onReasoning: Hear = () => {}) {
   const blocks = new Map<number, Block>()
   const answerTool = request.jsonSchema?.name ?? null
@@ -32,7 +32,7 @@ export function makeBlocks(request: ModelRequest, onText: Hear, onReasoning: Hea
       }
       blocks.set(index, block)
       if (start.type === 'text' && block.text !== '') onText(block.text)
-      // Also where a thought is kept secret: that there is one is known before the words are.
+      // Report redacted thoughts too: that the model is thinking is known before any words are.
       if (start.type === 'thinking' || start.type === 'redacted_thinking') onReasoning(block.text)
     },
     add(index: number, delta: Loose): void {
@@ -87,7 +87,7 @@ function inputJson({ json, start }: Block): string {
   return json !== '' ? json : JSON.stringify(start.input ?? {})
 }
 
-/** As the server wants to see it again: the thinking with its signature, or the opaque data. */
+/** A thought as the server expects it back: the thinking with its signature, or the opaque data. */
 function thoughtBlock({ start, text, signature }: Block): Loose {
   return start.type === 'thinking' ? { type: 'thinking', thinking: text, signature } : start
 }
@@ -98,7 +98,7 @@ function finishOf(reason: string | null, hasCalls: boolean): ModelReply['finish'
   return hasCalls ? 'tool-calls' : 'stop'
 }
 
-/** This dialect counts cached input apart from the rest. */
+/** This API counts cached input separately from the rest. */
 function toUsage(counts: Counts): TokenUsage {
   const cacheTokens = counts.cache_read_input_tokens ?? 0
   const cacheWriteTokens = counts.cache_creation_input_tokens ?? 0

@@ -3,7 +3,7 @@ import { readJson } from '../../lib/parse-json.ts'
 
 type Block = Record<string, unknown> & { readonly type: string }
 
-/** Everything said as `system`, which this dialect takes apart from the conversation. */
+/** All system messages, which this API keeps separate from the conversation. */
 export function systemText(messages: readonly ChatMessage[]): string {
   return messages
     .filter(({ role }) => role === 'system')
@@ -11,10 +11,13 @@ export function systemText(messages: readonly ChatMessage[]): string {
     .join('\n\n')
 }
 
-/** How many of the last messages end a part that the server may cache; four marks are allowed at most. */
+/** How many of the last messages mark the end of a cacheable prefix; the API allows four marks. */
 const cacheMarks = 3
 
-/** The conversation in turns of blocks. The last turns carry cache marks, which are no part of what is cached. */
+/**
+ * The conversation as turns of content blocks. The last turns carry cache marks, which are not part of the cached
+ * content.
+ */
 export function renderMessages(messages: readonly ChatMessage[]): { role: 'user' | 'assistant'; content: Block[] }[] {
   const turns: { role: 'user' | 'assistant'; content: Block[] }[] = []
   for (const message of messages) {
@@ -37,7 +40,7 @@ export function renderMessages(messages: readonly ChatMessage[]): { role: 'user'
 
 function blocksOf({ role, content, toolCallId, toolCalls = [], reasoningBlocks = [] }: ChatMessage): Block[] {
   if (role === 'tool') return [{ type: 'tool_result', tool_use_id: toolCallId, content }]
-  // Empty text is refused.
+  // The API refuses empty text.
   const text: Block[] = content === '' ? [] : [{ type: 'text', text: content }]
   const calls = toolCalls.map(
     (call): Block => ({ type: 'tool_use', id: call.id, name: call.name, input: inputOf(call.arguments) }),
@@ -51,7 +54,7 @@ function inputOf(text: string): object {
     const value: unknown = readJson(text)
     if (typeof value === 'object' && value !== null) return value
   } catch {
-    // Not JSON: handed on as it is.
+    // Not JSON: pass it on unchanged.
   }
   return { text }
 }

@@ -14,23 +14,23 @@ export type TrajectoryHead = Pick<Trajectory, 'schema_version' | 'session_id' | 
 export type TrajectoryTail = Pick<Trajectory, 'final_metrics' | 'continued_trajectory_ref' | 'notes'>
 export type NewStep = Omit<TrajectoryStep, 'step_id'>
 
-/** One thing that happened to the trajectory of the given file. Steps are numbered as they come. */
+/** A change to the trajectory in a file. Steps are numbered in order of arrival. */
 export type JournalEvent =
   | { readonly kind: 'open'; readonly file: string; readonly head: TrajectoryHead }
   | { readonly kind: 'step'; readonly file: string; readonly step: NewStep }
-  /** What came of the last step. */
+  /** The result of the last step. */
   | { readonly kind: 'observe'; readonly file: string; readonly observation: Observation }
   | { readonly kind: 'close'; readonly file: string; readonly tail: TrajectoryTail }
 
-/** Writes events down as they happen; nothing is ever written twice, and a run that dies leaves all but its last word. */
+/** Records events as they happen. Nothing is ever rewritten, and a run that dies loses at most its last event. */
 export interface TrajectoryJournal {
-  /** Never throws; what could not be written is thrown by `finish`. */
+  /** Never throws; `finish` throws what could not be written. */
   add(event: JournalEvent): void
   /** Renders every trajectory to its file, once, and removes the journal. */
   finish(): Promise<readonly string[]>
 }
 
-/** Starts the journal of a run that has none yet; every text passes through `mask` before it is written. */
+/** Opens the journal of a run that has none yet; every text passes through `mask` before it is written. */
 export async function openJournal(dir: string, mask: (text: string) => string): Promise<TrajectoryJournal> {
   const path = join(dir, journalName)
   if (await exists(path)) throw new Error(`${path} is the journal of another run`)
@@ -53,15 +53,15 @@ export async function openJournal(dir: string, mask: (text: string) => string): 
 }
 
 /**
- * Renders the trajectories of a directory from its journal, also of a run that died; gives the names of the files it made.
- * When none of them is the main one, the longest is. A directory that has its trajectory, or never had a journal, is left
- * as it is.
+ * Renders a directory's trajectories from its journal, even if the run died; returns the names of the files created. If
+ * none of them is the main one, the longest becomes it. A directory that has its trajectory, or never had a journal, is
+ * left alone.
  */
 export async function recoverTrajectory(dir: string): Promise<readonly string[]> {
   const journal = join(dir, journalName)
   if (await exists(join(dir, mainFile))) return []
   const drafts = withMain(await readDrafts(journal))
-  // The main file is the sign that all is done, so it comes last.
+  // Write the main file last, because it marks completion.
   const files = [...drafts.keys()].sort((a, b) => Number(a === mainFile) - Number(b === mainFile))
   for (const file of files) {
     const trajectory = checkedTrajectory(drafts.get(file), join(dir, file))
@@ -71,7 +71,7 @@ export async function recoverTrajectory(dir: string): Promise<readonly string[]>
   return files
 }
 
-/** An agent without tools of the API's kind has only conversations on the side: the longest is what it did. */
+/** An agent that does not use the API's tools has only side conversations; the longest is what it did. */
 function withMain(drafts: Map<string, Draft>): Map<string, Draft> {
   if (drafts.has(mainFile) || drafts.size === 0) return drafts
   const [longest] = [...drafts].reduce((best, next) => (next[1].steps.length > best[1].steps.length ? next : best))
@@ -134,7 +134,7 @@ function tailOfDead({ steps }: Draft): TrajectoryTail {
   return { final_metrics, notes: 'The run was interrupted; this trajectory was rebuilt from its journal.' }
 }
 
-/** The text of a trajectory the way Harbor prints it: two spaces, no absent fields, lists of numbers on one line, ASCII only. */
+/** Renders a trajectory like Harbor: two spaces, no absent fields, lists of numbers on one line, ASCII only. */
 export function renderTrajectory(trajectory: Trajectory): string {
   return write(trajectory, '')
 }

@@ -27,12 +27,12 @@ const trajectory = z
   })
   .superRefine(checkTrajectory)
 
-/** A whole trajectory: strict about names and about every rule between fields. */
+/** A whole trajectory, strict about field names and about every rule between fields. */
 const trajectorySchema: z.ZodType<Trajectory> = trajectory
 
 const hint = 'expected a trajectory in ATIF, version 1.0 to 1.8'
 
-/** A trajectory that keeps every rule of the format, from data of any origin. */
+/** Validates data of any origin against every rule of the format. */
 export function checkedTrajectory(raw: unknown, path: string): Trajectory {
   const parsed = trajectorySchema.safeParse(withoutNulls(raw))
   if (parsed.success) return parsed.data
@@ -40,7 +40,7 @@ export function checkedTrajectory(raw: unknown, path: string): Trajectory {
   throw new UserError(`${path}: ${issue?.path.join('.') || 'the document'}: ${issue?.message ?? 'not valid'}`, hint)
 }
 
-/** Inside these a null is data; elsewhere it means that a field is not there. */
+/** Inside these keys a null is data; elsewhere it means that a field is absent. */
 const free = new Set(['arguments', 'extra', 'tool_definitions'])
 
 function withoutNulls(value: unknown): unknown {
@@ -54,7 +54,7 @@ type Context = z.core.$RefinementCtx
 
 const agentOnly = ['model_name', 'reasoning_effort', 'reasoning_content', 'tool_calls', 'metrics'] as const
 
-/** What one step may hold, beyond the types of its fields. */
+/** Checks what one step may hold, beyond the types of its fields. */
 function checkStep(step: TrajectoryStep, context: Context): void {
   if (step.source !== 'agent') {
     for (const field of agentOnly) {
@@ -74,7 +74,7 @@ function checkStep(step: TrajectoryStep, context: Context): void {
   }
 }
 
-/** What holds between the parts of a trajectory. */
+/** Checks the rules between parts of a trajectory. */
 function checkTrajectory(trajectory: Trajectory, context: Context): void {
   for (const [i, { step_id: id }] of trajectory.steps.entries()) {
     if (id === i + 1) continue
@@ -91,7 +91,7 @@ function checkTrajectory(trajectory: Trajectory, context: Context): void {
   }
 }
 
-/** Before 1.7 a session's id was enough to say which trajectory is meant. */
+/** Checks references to other trajectories; before 1.7 a session id was enough. */
 function checkReferences({ schema_version: version, steps }: Trajectory, context: Context): void {
   for (const [i, step] of steps.entries()) {
     for (const [j, result] of (step.observation?.results ?? []).entries()) {

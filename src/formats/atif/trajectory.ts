@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The versions of the format that can be read. */
+/** The supported versions of the format. */
 export const atifVersions = [
   'ATIF-v1.0',
   'ATIF-v1.1',
@@ -12,10 +12,10 @@ export const atifVersions = [
   'ATIF-v1.7',
   'ATIF-v1.8',
 ] as const
-/** The version that is written. 1.8 adds audio only, which no agent here records, and Harbor before 0.25 does not open it. */
+/** The version we write. 1.8 only adds audio, which no agent here records, and Harbor before 0.25 cannot open it. */
 export const atifVersion = 'ATIF-v1.7'
 
-/** What others may add under `extra`. */
+/** Anything others may add under `extra`. */
 export const values = z.record(z.string(), z.unknown())
 const count = z.int().nonnegative()
 const timestamp = z.string().refine(isIsoTime, { error: 'expected an ISO 8601 time' })
@@ -29,7 +29,7 @@ const audioAliases: Readonly<Record<string, string>> = {
   ...{ 'x-m4a': 'mp4', m4a: 'mp4', 'x-aac': 'aac', 'x-flac': 'flac', 'x-aiff': 'aiff' },
 }
 
-/** Other spellings of a type of audio, as Harbor takes them. */
+/** Alternative spellings of an audio type that Harbor accepts. */
 function audioType(value: unknown): unknown {
   if (typeof value !== 'string') return value
   const type = value.trim().toLowerCase()
@@ -94,7 +94,7 @@ const metrics = z.strictObject({
   extra: values.optional(),
 })
 
-/** One step, before the rules between its fields. */
+/** One step, before checking the rules between its fields. */
 export const stepShape = z.strictObject({
   step_id: z.int().positive(),
   timestamp: timestamp.optional(),
@@ -111,7 +111,7 @@ export const stepShape = z.strictObject({
   extra: values.optional(),
 })
 
-/** Who made a trajectory. */
+/** The creator of a trajectory. */
 export const agentShape = z.strictObject({
   name: z.string(),
   version: z.string(),
@@ -120,7 +120,7 @@ export const agentShape = z.strictObject({
   extra: values.optional(),
 })
 
-/** What a whole trajectory came to. */
+/** A trajectory's totals. */
 export const finalMetricsShape = z.strictObject({
   total_prompt_tokens: count.optional(),
   total_completion_tokens: count.optional(),

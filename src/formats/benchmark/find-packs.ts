@@ -21,32 +21,32 @@ export interface PacksAsk {
   readonly benchmarks: readonly string[]
   /** Benchmarks whose pack may be missing. */
   readonly waive?: readonly string[] | undefined
-  /** A folder to look in before ./benchmarks and what comes with the package. */
+  /** A folder to search before ./benchmarks and the package's own. */
   readonly packs?: string | undefined
-  /** What relative paths start from. */
+  /** The folder that relative paths start from. */
   readonly cwd?: string | undefined
 }
 
-/** A pack that is there. */
+/** A pack that exists. */
 export interface FoundPack {
-  /** The name or path that was asked for. */
+  /** The name or path requested. */
   readonly asked: string
-  /** The benchmark the pack is of: another one when that one covers it. */
+  /** The pack's benchmark, which may be a different one that covers the requested one. */
   readonly benchmark: string
   readonly file: string
 }
 
-/** A pack that is wanted and not there. */
+/** A requested pack that does not exist. */
 export interface MissingPack {
   readonly benchmark: string
   readonly looked: readonly string[]
   /** The command that provides it. */
   readonly command: string
-  /** Why it does not come with the package, where that is known. */
+  /** Why it is not part of the package, if known. */
   readonly why?: string | undefined
 }
 
-/** Looks for packs by name, without reading them. */
+/** Finds packs by name, without reading them. */
 export async function findPacks(ask: PacksAsk): Promise<{
   readonly found: readonly FoundPack[]
   readonly missing: readonly MissingPack[]
@@ -65,7 +65,10 @@ export async function findPacks(ask: PacksAsk): Promise<{
   return { found, missing, waived }
 }
 
-/** Packs that are wanted, not there and not waived; reads only the first line of those that are there, and refuses one of another benchmark. */
+/**
+ * Requested packs that are missing and not waived; reads only the first line of existing ones, and refuses one of
+ * another benchmark.
+ */
 export async function missingPacks(ask: PacksAsk): Promise<readonly MissingPack[]> {
   const { found, missing } = await findPacks(ask)
   for (const pack of found)
@@ -73,7 +76,7 @@ export async function missingPacks(ask: PacksAsk): Promise<readonly MissingPack[
   return missing
 }
 
-/** What tells a user about a pack that is missing. */
+/** The error for a missing pack. */
 function missingPackError({ benchmark, looked, command, why }: MissingPack): UserError {
   return new UserError(
     `decontamination: expected a pack of ${benchmark}, found none${why === undefined ? '' : ` (${why})`}; looked for ${looked.join(', ')}`,
@@ -81,13 +84,16 @@ function missingPackError({ benchmark, looked, command, why }: MissingPack): Use
   )
 }
 
-/** A pack in memory, with what changes when its content does. */
+/** A pack in memory, with a digest of its content. */
 export interface LoadedPack extends FoundPack {
   readonly pack: Pack
   readonly digest: string
 }
 
-/** Reads packs; the first that is missing, of another benchmark or damaged is a UserError. Plain texts (.jsonl) are hashed on the spot. */
+/**
+ * Reads packs; the first one that is missing, damaged or of another benchmark is a UserError. Plain texts (.jsonl) are
+ * hashed on the fly.
+ */
 export async function loadPacks(
   ask: PacksAsk & { readonly words: number },
 ): Promise<{ readonly packs: readonly LoadedPack[]; readonly waived: readonly string[] }> {
@@ -158,7 +164,7 @@ async function findFile(asked: string, cwd: string): Promise<FoundPack | Missing
   return { asked, benchmark, file }
 }
 
-/** Whether a benchmark is named by the path of its pack. */
+/** Whether a benchmark is given by the path of its pack. */
 export function isPackPath(asked: string): boolean {
   return asked.includes('/') || asked.endsWith(packEnding) || asked.endsWith('.jsonl')
 }

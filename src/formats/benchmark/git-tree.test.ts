@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { withGitTree } from './git-tree.ts'
 
-/** A repository with the file tasks/one, and a link to a folder beside it. */
+/** A repository with the file tasks/one, and next to it a link to a folder. */
 async function makeRepository(): Promise<string> {
   const [dir, outside] = [await makeTempDir(), await makeTempDir()]
   await writeFile(join(outside, 'secret'), '')

@@ -8,15 +8,15 @@ import { isInside } from '../harbor-task/read.ts'
 /** A part of a git repository. */
 export interface GitTree {
   readonly url: string
-  /** Branch, tag or commit; absent: the newest of the main branch. */
+  /** A branch, tag or commit; absent: the head of the main branch. */
   readonly revision?: string | undefined
-  /** Folders or files that are wanted; empty: all. */
+  /** The folders or files to check out; empty: all. */
   readonly paths: readonly string[]
 }
 
 const patienceSec = 1800
 
-/** Checks out a part of a git repository for as long as `work` needs it; a repository that cannot be reached is blamed on the store. */
+/** Checks out part of a git repository while `work` needs it; an unreachable repository is blamed on the store. */
 export async function withGitTree<T>(
   { url, revision, paths }: GitTree,
   scratchDir: string,
@@ -44,7 +44,7 @@ export async function withGitTree<T>(
   }
 }
 
-/** A repository of others may have links in the place of its folders: through them, files of this machine would become tasks. */
+/** Refuses links that lead out of a third-party repository: through them, files of this machine would become tasks. */
 async function refuseOutside(dir: string, path: string, url: string): Promise<void> {
   const real = await realpath(join(dir, path)).catch(() => null)
   if (real === null || isInside(await realpath(dir), real)) return
@@ -59,7 +59,7 @@ async function git(args: readonly string[], url: string): Promise<void> {
     ...process.env,
     GIT_TERMINAL_PROMPT: '0',
     GIT_LFS_SKIP_SMUDGE: '1',
-    // An address may come from a registry of others: no helper programs.
+    // The URL may come from a third-party registry: allow no helper programs.
     GIT_ALLOW_PROTOCOL: 'https:http:ssh:git:file',
   }
   const { code, stderr } = await execProgram(['git', ...args], { env, timeoutSec: patienceSec })

@@ -10,7 +10,7 @@ import { copyTree } from '../../lib/tree.ts'
 import { whyUnsafe } from '../../lib/tree-writer.ts'
 import { withGitTree } from './git-tree.ts'
 
-/** Where Harbor publishes which tasks its datasets have. */
+/** Where Harbor publishes the tasks of its datasets. */
 const publicRegistry = 'https://raw.githubusercontent.com/laude-institute/harbor/main/registry.json'
 
 const taskSchema = z.object({
@@ -24,15 +24,15 @@ const registrySchema = z.array(
 )
 type Dataset = z.output<typeof registrySchema>[number]
 
-/** A dataset of a registry of Harbor's, NAME or NAME@VERSION. */
+/** A dataset in a Harbor registry, NAME or NAME@VERSION. */
 export interface RegistryAsk {
   readonly name: string
-  /** A file or an address; absent: the public one. */
+  /** A file or URL; absent: the public one. */
   readonly registry?: string | undefined
   readonly signal: AbortSignal
 }
 
-/** Copies the tasks of a dataset of Harbor's registry into a folder, each under its name. */
+/** Copies the tasks of a Harbor registry's dataset into a folder, each under its name. */
 export async function fetchRegistryTasks(ask: RegistryAsk, into: string): Promise<void> {
   const registry = ask.registry ?? publicRegistry
   const dataset = chooseDataset(await readRegistry(registry, ask.signal), ask.name, registry)
@@ -51,7 +51,7 @@ export async function fetchRegistryTasks(ask: RegistryAsk, into: string): Promis
   }
 }
 
-/** Tasks of the same commit of the same repository are fetched at once. */
+/** Groups tasks by repository and commit, so that they are fetched together. */
 function byCommit<T extends z.output<typeof taskSchema>>(tasks: readonly T[]): Iterable<readonly T[]> {
   const groups = new Map<string, T[]>()
   for (const task of tasks) {
@@ -118,7 +118,7 @@ function chooseDataset(all: readonly Dataset[], asked: string, registry: string)
   )
 }
 
-/** As Harbor chooses: `head`, or else the highest number, or else the last by name. */
+/** Chooses like Harbor: `head`, else the highest number, else the last by name. */
 function newest(versions: readonly Dataset[]): Dataset | undefined {
   const rank = ({ version }: Dataset) => (version === 'head' ? 2 : /^\d+(\.\d+)*$/.test(version) ? 1 : 0)
   return [...versions]
@@ -126,7 +126,7 @@ function newest(versions: readonly Dataset[]): Dataset | undefined {
     .at(-1)
 }
 
-/** The folder a task gets; names and paths of a registry are hostile. */
+/** The folder name for a task; names and paths in a registry are hostile. */
 function nameOf({ name, path }: z.output<typeof taskSchema>, registry: string): string {
   const as = name ?? path.split('/').filter(Boolean).at(-1) ?? ''
   const why = whyUnsafe(path) ?? (as.includes('/') ? 'it is not the name of a single folder' : whyUnsafe(as))

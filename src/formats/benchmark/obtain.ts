@@ -17,7 +17,7 @@ import { unpackTasks } from '../task-parquet/unpack-tasks.ts'
 import { withGitTree } from './git-tree.ts'
 import { fetchRegistryTasks } from './harbor-registry.ts'
 
-/** What fetching needs of its surroundings. */
+/** What fetching needs from its caller. */
 export interface ObtainAt {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly signal: AbortSignal
@@ -25,7 +25,9 @@ export interface ObtainAt {
 
 const limitBytes = 100e9
 
-/** Puts what a source holds, tasks or files of rows, into an empty folder. A place that cannot be reached is a BoundaryError. */
+/**
+ * Fetches a source's content, tasks or files of rows, into an empty folder. An unreachable place is a BoundaryError.
+ */
 export async function obtainSource(source: BenchmarkSource, into: string, at: ObtainAt): Promise<void> {
   if (source.kind === 'hub') return obtainHub(source, into, at)
   if (source.kind === 'harbor')
@@ -34,7 +36,7 @@ export async function obtainSource(source: BenchmarkSource, into: string, at: Ob
   await copyMatching(source.name, source.files, into)
 }
 
-/** How a source is written, for messages and for the header of a pack. */
+/** Renders a source for messages and for a pack's header. */
 export function renderSource(source: BenchmarkSource): string {
   const revision = 'revision' in source && source.revision !== undefined ? `@${source.revision}` : ''
   if (source.kind === 'hub') return `hf:${source.name}${revision}`
@@ -43,7 +45,7 @@ export function renderSource(source: BenchmarkSource): string {
   return source.name
 }
 
-/** Reads `hf:org/name@revision`, `harbor:name@version`, `git:URL#path` or a path. */
+/** Parses `hf:org/name@revision`, `harbor:name@version`, `git:URL#path` or a path. */
 export function parseSource(text: string, registry: string | undefined): BenchmarkSource {
   const [, kind, rest = ''] = /^(hf|harbor|git):(.+)$/s.exec(text) ?? []
   if (kind === 'harbor') return { kind: 'harbor', name: rest, registry }

@@ -20,15 +20,15 @@ const headerSchema = z.object({
   sha256: z.string(),
 })
 
-/** What a pack says of itself in its first line, which is JSON. */
+/** A pack's metadata: its first line, in JSON. */
 export type PackHeader = z.output<typeof headerSchema>
 
-/** How names of packs end. */
+/** The file extension of packs. */
 export const packEnding = '.pack'
 const packSchema = 'benchmark-pack/1'
 const maxHeaderBytes = 64 << 10
 
-/** A pack as the bytes of a file: the header as a line of JSON, then tasks, then runs. The same pack gives the same bytes. */
+/** Renders a pack file: the header as a line of JSON, then tasks, then runs. The same pack gives the same bytes. */
 export function renderPack(pack: Pack, about: Pick<PackHeader, 'title' | 'source' | 'licence'>): Buffer {
   const out = new ByteWriter()
   for (const { id, size, digest, signature } of pack.tasks) {
@@ -62,7 +62,10 @@ export function renderPack(pack: Pack, about: Pick<PackHeader, 'title' | 'source
   return Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), body])
 }
 
-/** Reads the first line of a pack and nothing else; a file that is none, or of another length than it says, is a UserError. */
+/**
+ * Reads only the first line of a pack; a file that is no pack, or whose length does not match its header, is a
+ * UserError.
+ */
 export async function readPackHeader(file: string): Promise<PackHeader> {
   const handle = await open(file)
   try {
@@ -76,12 +79,12 @@ export async function readPackHeader(file: string): Promise<PackHeader> {
   }
 }
 
-/** Reads a whole pack; one that is damaged or cut off is a UserError. */
+/** Reads a whole pack; a damaged or truncated one is a UserError. */
 export async function loadPack(file: string): Promise<{ readonly header: PackHeader; readonly pack: Pack }> {
   return parsePack(await readFile(file), file)
 }
 
-/** Reads a pack from its bytes; `file` is for messages. */
+/** Parses a pack's bytes; `file` is for messages. */
 export function parsePack(bytes: Buffer, file: string): { readonly header: PackHeader; readonly pack: Pack } {
   const { header, bodyAt } = parseHeader(bytes.subarray(0, maxHeaderBytes), file)
   const body = bytes.subarray(bodyAt)
@@ -104,7 +107,7 @@ export function parsePack(bytes: Buffer, file: string): { readonly header: PackH
   return { header, pack: { benchmark: header.benchmark, words: header.words, tasks, keys, tags, owners } }
 }
 
-/** Covers what a pack says of itself as well: with another number of words nothing would be found. */
+/** The digest also covers the metadata: with a different number of words nothing would be found. */
 function digestOf(facts: Omit<PackHeader, 'sha256'>, body: Buffer): string {
   return createHash('sha256').update(JSON.stringify(facts)).update(body).digest('hex')
 }
@@ -162,7 +165,7 @@ class ByteWriter {
   private buffer = Buffer.alloc(1 << 16)
   private length = 0
 
-  /** A whole number, small ones in few bytes. */
+  /** Writes an integer, using fewer bytes for small ones. */
   number(value: number): void {
     this.reserve(5)
     let rest = value
@@ -170,7 +173,7 @@ class ByteWriter {
     this.buffer[this.length++] = rest
   }
 
-  /** Four bytes. */
+  /** Writes four bytes. */
   word(value: number): void {
     this.reserve(4)
     this.length = this.buffer.writeUInt32LE(value, this.length)

@@ -22,7 +22,7 @@ test('the same tasks give the same bytes, in whatever order they come, with this
       expect(renderPack(makePack('small', shuffled, 8), about).equals(bytes)).toBe(true)
     }),
   )
-  // A change here makes every pack that was shared useless: it needs another schema.
+  // A change here invalidates every pack ever shared, so it needs a new schema.
   expect(hash('sha256', bytes)).toBe('71481bf52efdc72581dd2c06360efb03581b5a35f4e104e557debe76d8a37f56')
 })
 

@@ -11,41 +11,43 @@ export interface BenchmarkText {
 }
 
 /**
- * What a decontamination pack knows of a benchmark: hashes of its texts' runs of words, and of each text as a whole. The format of
- * the file is this and `pack-file.ts`; how words are hashed is part of it, so a change there is a new `packSchema`.
+ * A benchmark's decontamination pack: hashes of the runs of words in its texts, and of each text as a whole. This file
+ * and `pack-file.ts` define the format; word hashing is part of it, so a change there needs a new `packSchema`.
  */
 export interface Pack {
   readonly benchmark: string
-  /** Words of a run. */
+  /** Number of words per run. */
   readonly words: number
   readonly tasks: readonly PackedText[]
-  /** Of each run of words, in ascending order: 24 bits of a quick hash, which tell most foreign runs at once. */
+  /**
+   * For each run of words, in ascending order: 24 bits of a quick hash, enough to rule out most foreign runs at once.
+   */
   readonly keys: Uint32Array
-  /** Of each run: 32 bits of a SHA-256. */
+  /** For each run: 32 bits of a SHA-256. */
   readonly tags: Uint32Array
-  /** Of each run: the task that has it, as a place in `tasks`. */
+  /** For each run: the task it is from, as an index into `tasks`. */
   readonly owners: Uint32Array
 }
 
 /** One text of a pack. */
 export interface PackedText {
   readonly id: string
-  /** How many words it has. */
+  /** Its number of words. */
   readonly size: number
-  /** 64 bits of a SHA-256 of all its words, in hexadecimal. */
+  /** 64 bits of a SHA-256 of all its words, in hex. */
   readonly digest: string
-  /** A signature of its short runs of words, 4 bits for each place. */
+  /** A signature of its short runs of words, with 4 bits per position. */
   readonly signature: Uint16Array
 }
 
-/** Words of the runs that similarity is measured by. */
+/** Length in words of the runs used to measure similarity. */
 export const shortRun = 3
-/** Bits of each number of a signature. Few of them tell little about the text, and agree by chance once in sixteen. */
+/** Bits per number in a signature. So few reveal little about the text, and agree by chance once in sixteen times. */
 export const signatureBits = 4
-/** Bits of a quick hash that are kept. */
+/** How many bits of a quick hash are kept. */
 export const keyBits = 24
 
-/** Hashes the texts of a benchmark. Order makes no difference: the same tasks give the same pack. */
+/** Hashes a benchmark's texts. Order does not matter: the same tasks give the same pack. */
 export function makePack(benchmark: string, texts: readonly BenchmarkText[], words: number): Pack {
   const sorted = [...texts].sort((a, b) => compareBytes(a.id, b.id))
   refuseTwins(sorted)
@@ -59,7 +61,7 @@ export function makePack(benchmark: string, texts: readonly BenchmarkText[], wor
     return { id, size: hashes.length, digest: digestOf(hashes), signature: shortSignature(hashes) }
   })
   runs.sort((a, b) => a.key - b.key || a.tag - b.tag || a.owner - b.owner)
-  // Of a run that several tasks have, the first is named.
+  // For a run found in several tasks, only the first is kept.
   const once = runs.filter(({ key, tag }, i) => key !== runs[i - 1]?.key || tag !== runs[i - 1]?.tag)
   return {
     benchmark,
@@ -71,7 +73,10 @@ export function makePack(benchmark: string, texts: readonly BenchmarkText[], wor
   }
 }
 
-/** Which runs of a text tell something: half of their words or more are different ones, and neither numbers nor single letters. */
+/**
+ * Which runs of a text are informative: at least half of their words are distinct, and neither numbers nor single
+ * letters.
+ */
 function tellingRuns(text: string, length: number): (at: number) => boolean {
   const words = text.toLowerCase().match(/[a-z0-9\u{80}-\u{10ffff}]+/gu) ?? []
   const isTelling = words.map((word) => word.length > 1 && !/^\d+$/.test(word))
@@ -86,18 +91,21 @@ export function keyOf(run: number): number {
   return run >>> (32 - keyBits)
 }
 
-/** What a pack knows a run of words by, beside its key. One-way: quick hashes of neighbours would tell the words between them. */
+/**
+ * The second part of a run's identity in a pack, besides its key. It is one-way: quick hashes of adjacent runs would
+ * reveal the words between them.
+ */
 export function tagOf(hashes: Uint32Array, at: number, words: number): number {
   const bytes = message(hashes.subarray(at, at + words), words)
   return Number.parseInt(hash('sha256', bytes, 'hex').slice(0, 8), 16)
 }
 
-/** What a pack knows a whole text by. */
+/** The digest that identifies a whole text in a pack. */
 export function digestOf(hashes: Uint32Array): string {
   return hash('sha256', message(hashes, 0), 'hex').slice(0, 16)
 }
 
-/** The signature of a text as packs keep it. */
+/** A text's signature as stored in packs. */
 export function shortSignature(hashes: Uint32Array): Uint16Array {
   const whole = signatureOf(hashes, shortRun) ?? new Uint16Array(signatureSize)
   return whole.map((value) => value & (2 ** signatureBits - 1))
@@ -106,7 +114,9 @@ export function shortSignature(hashes: Uint32Array): Uint16Array {
 const salt = Buffer.from('ot-agent benchmark-pack/1\0')
 let scratch = Buffer.alloc(1024)
 
-/** What is hashed: a salt, so that hashes of the same words elsewhere are of no use, the kind of hash, and the words. */
+/**
+ * The bytes to hash: a salt, so that hashes of the same words elsewhere are useless, the kind of hash, and the words.
+ */
 function message(hashes: Uint32Array, kind: number): Buffer {
   const length = salt.length + 1 + hashes.length * 4
   if (scratch.length < length) scratch = Buffer.alloc(length * 2)

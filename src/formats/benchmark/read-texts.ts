@@ -15,12 +15,15 @@ import { unpackTasks } from '../task-parquet/unpack-tasks.ts'
 import { parseTaskYaml } from '../terminal-bench/task-yaml.ts'
 import type { BenchmarkText } from './pack.ts'
 
-/** What of a folder is read, and how rows name their parts. */
+/** Which files of a folder to read, and which columns hold a row's parts. */
 export interface TextsChoice extends Columns {
   readonly files?: readonly string[] | undefined
 }
 
-/** The texts at a path: a folder of Harbor or Terminal-Bench tasks, or files of rows or of packed tasks. None at all is a UserError. */
+/**
+ * The texts at a path: a folder of Harbor or Terminal-Bench tasks, or files of rows or packed tasks. Finding none is a
+ * UserError.
+ */
 export async function readBenchmarkTexts(path: string, choice: TextsChoice = {}): Promise<readonly BenchmarkText[]> {
   const kind = await kindAt(path)
   if (kind !== 'file' && kind !== 'dir' && !isGlob(path))
@@ -39,7 +42,7 @@ async function readFiles(path: string, choice: TextsChoice): Promise<readonly Be
   return texts
 }
 
-/** How many tasks a folder holds, each in a folder below it. */
+/** How many tasks a folder holds in its subfolders. */
 export async function countTaskFolders(dir: string): Promise<number> {
   return (await readTaskFolders(dir)).length
 }
@@ -58,7 +61,7 @@ async function readFolder(dir: string, choice: TextsChoice): Promise<readonly Be
   return texts
 }
 
-/** Tasks in a folder, or in one below it; what has an instruction is one. */
+/** Reads the tasks in a folder or one level below; a folder with an instruction is a task. */
 async function readTaskFolders(path: string): Promise<readonly BenchmarkText[]> {
   const dir = resolve(path)
   const own = await instructionOf(dir)
@@ -132,7 +135,7 @@ function toText(row: Extract<FileRow, { fields: unknown }>, nth: number, file: s
   return { id: isName ? String(id) : String(nth).padStart(4, '0'), instruction: stripCanary(instruction) }
 }
 
-/** What a user says in a value: a text, or messages of a conversation however they are nested. */
+/** The user's part of a value: a plain text, or messages of a conversation at any depth. */
 function spoken(value: unknown): string {
   if (typeof value === 'string') return value
   if (Array.isArray(value)) return value.map(spoken).filter(Boolean).join('\n')

@@ -8,18 +8,18 @@ import { expand } from '../dockerfile/expand.ts'
 import { type ComposeService, readService } from './service.ts'
 import { composeError } from './words.ts'
 
-/** The name by which a task's compose file is found in its environment. */
+/** The name of the compose file in a task's environment. */
 export const composeFileName = 'docker-compose.yaml'
 /** The service in which the agent works. */
 export const mainService = 'main'
 
-/** A compose file that was read, filled in and found to stay within its containers. */
+/** A compose file, parsed, with variables filled in, and confirmed to stay within its containers. */
 export interface ComposeFile {
   readonly services: Readonly<Record<string, ComposeService>>
-  /** As the compose command takes them. */
+  /** In the compose command's format. */
   readonly networks: Readonly<Record<string, object>>
   readonly volumes: readonly string[]
-  /** What the file asks for and does not get. */
+  /** What the file requests but does not get. */
   readonly notes: readonly string[]
 }
 
@@ -31,8 +31,9 @@ const servicesSchema = z.record(
 const known = new Set(['version', 'name', 'services', 'networks', 'volumes'])
 
 /**
- * Reads an environment's compose file; null when it has none. Variables are filled in from `variables` only, never from the
- * host's; `ownVolumes` are there without being declared. What could reach beyond the containers is refused: the file is untrusted.
+ * Reads an environment's compose file; null if there is none. Variables come only from `variables`, never from the
+ * host; `ownVolumes` exist without being declared. The file is untrusted, so anything that could reach beyond the
+ * containers is refused.
  */
 export async function loadCompose(
   dir: string,
@@ -91,14 +92,14 @@ function fillIn(value: unknown, variables: Readonly<Record<string, string>>, pat
 const partsSchema = z.record(z.string(), z.record(z.string(), z.unknown()).nullable()).nullish()
 const bridge = new Set(['bridge', 'default', ''])
 
-/** The networks between the services, less what is not theirs to say. */
+/** The networks between services, without the settings a task may not control. */
 function readNetworks(value: unknown, path: string): Record<string, object> {
   const networks = partsSchema.safeParse(value)
   if (!networks.success) throw composeError(path, 'networks: expected a map by name')
   const read: Record<string, object> = {}
   for (const [name, network] of Object.entries(networks.data ?? {})) {
     for (const [key, item] of Object.entries(network ?? {})) {
-      // Addresses of its own choice (ipam) would take over routes of the host.
+      // Custom addresses (ipam) would take over routes of the host.
       const fine =
         ['name', 'labels', 'internal', 'attachable', 'enable_ipv6'].includes(key) ||
         key.startsWith('x-') ||
@@ -111,7 +112,7 @@ function readNetworks(value: unknown, path: string): Record<string, object> {
   return read
 }
 
-/** The names of the volumes that services share. Every sandbox has its own. */
+/** The names of volumes shared between services. Every sandbox has its own. */
 function readVolumes(value: unknown, path: string): string[] {
   const volumes = partsSchema.safeParse(value)
   if (!volumes.success) throw composeError(path, 'volumes: expected a map by name')

@@ -2,12 +2,12 @@ import { realpath } from 'node:fs/promises'
 import { isAbsolute, posix, resolve, sep } from 'node:path'
 import { z } from 'zod'
 
-/** Something that a service has at a path of its own. */
+/** Something mounted in a service. */
 export type ComposeMount =
   | { readonly kind: 'volume'; readonly name: string; readonly target: string; readonly readOnly: boolean }
   | { readonly kind: 'anonymous'; readonly target: string }
   | { readonly kind: 'tmpfs'; readonly target: string }
-  /** A file or directory of the environment; `source` is where it really lies, inside it. */
+  /** A file or directory of the environment; `source` is its real path, inside the environment. */
   | { readonly kind: 'files'; readonly source: string; readonly target: string; readonly readOnly: boolean }
 
 const longSchema = z.looseObject({
@@ -23,7 +23,7 @@ export interface MountPlace {
   readonly fail: (what: string) => Error
 }
 
-/** Reads one entry of a service's volumes. Files of the host outside the environment are refused. */
+/** Parses one entry of a service's volumes. Host files outside the environment are refused. */
 export async function readMount(value: unknown, place: MountPlace): Promise<ComposeMount> {
   const { fail } = place
   if (typeof value === 'string') {

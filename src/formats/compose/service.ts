@@ -15,7 +15,7 @@ export interface ComposeBuild {
   readonly target: string | undefined
 }
 
-/** One service of a compose file, which stays within its container. */
+/** One service of a compose file, confined to its container. */
 export interface ComposeService {
   readonly image: string | undefined
   readonly build: ComposeBuild | undefined
@@ -24,7 +24,7 @@ export interface ComposeService {
   readonly environment: Readonly<Record<string, string>>
   readonly mounts: readonly ComposeMount[]
   readonly networkMode: string | undefined
-  /** Keys that the compose command gets as they are. */
+  /** Keys passed to the compose command unchanged. */
   readonly rest: Readonly<Record<string, unknown>>
 }
 
@@ -43,22 +43,22 @@ const passed = new Set(
     'shm_size stdin_open stop_grace_period stop_signal sysctls tmpfs tty ulimits user working_dir'
   ).split(' '),
 )
-/** Read into something of our own. */
+/** Keys that we parse ourselves. */
 const readKeys = new Set(
   'image build entrypoint command environment env_file volumes network_mode cap_add security_opt privileged ipc pid deploy'.split(
     ' ',
   ),
 )
-/** Without meaning in a sandbox, where several trials of one task run side by side. */
+/** Meaningless in a sandbox, where several trials of a task run side by side. */
 const ignored = new Set('container_name logging pull_policy attach platform labels annotations stdin'.split(' '))
-/** What works on the container's own things only. */
+/** Capabilities that only affect the container itself. */
 const capabilities = new Set(
   'SYS_PTRACE NET_ADMIN NET_BIND_SERVICE NET_RAW IPC_LOCK SYS_NICE CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD SETGID SETUID SETFCAP SETPCAP SYS_CHROOT KILL AUDIT_WRITE'.split(
     ' ',
   ),
 )
 
-/** Reads a service; a key that could reach beyond its container, or that we do not know, is refused by name. */
+/** Parses a service; a key that is unknown or could reach beyond its container is refused by name. */
 export async function readService(
   raw: Readonly<Record<string, unknown>>,
   place: ServicePlace,

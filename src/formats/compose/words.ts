@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 
-/** What is wrong with a task's compose file: the task's failure, which no second try mends. */
+/** An error in a task's compose file: blamed on the task and not retried. */
 export function composeError(path: string, what: string): BoundaryError {
   return new BoundaryError('task', `${path}: ${what}`, { code: 'UnsupportedEnvironmentError', retryable: false })
 }
@@ -10,7 +10,7 @@ const scalar = z.union([z.string(), z.number(), z.boolean()])
 const listSchema = z.array(scalar).transform((items) => items.map(String))
 const mapSchema = z.record(z.string(), scalar.nullable())
 
-/** A list, or one word for a list of one. */
+/** Reads a list; a single word is a list of one. */
 export function readList(value: unknown, fail: (what: string) => Error): string[] {
   if (value === undefined || value === null) return []
   const list = listSchema.safeParse(Array.isArray(value) ? value : [value])
@@ -18,7 +18,9 @@ export function readList(value: unknown, fail: (what: string) => Error): string[
   return list.data
 }
 
-/** A map, or a list of `key=value`; a key without a value is left out, since it would be taken from the host. */
+/**
+ * Reads a map, or a list of `key=value`; a key without a value is dropped, because compose would take it from the host.
+ */
 export function readMap(value: unknown, fail: (what: string) => Error): Record<string, string> {
   if (value === undefined || value === null) return {}
   if (Array.isArray(value)) {
@@ -34,7 +36,7 @@ export function readMap(value: unknown, fail: (what: string) => Error): Record<s
   )
 }
 
-/** A command: a list of words, or a line that is split as a shell would, with nothing else that a shell does. */
+/** Reads a command: a list of words, or a line split as a shell would, without other shell features. */
 export function readCommand(value: unknown, fail: (what: string) => Error): string[] | undefined {
   if (value === undefined || value === null) return undefined
   return typeof value === 'string' ? splitWords(value, fail) : readList(value, fail)

@@ -1,22 +1,22 @@
 import type { ViewDataRow } from '../../core/view-data.ts'
 import { messageColumns, messagesOf, pairColumns, type RowRecord, renderValue } from './messages.ts'
 
-/** What a list of rows shows and filters by; null where the dataset does not say. */
+/** What a list of rows shows and filters by; null if the dataset does not say. */
 export interface RowFacts extends Omit<ViewDataRow, 'number'> {
   readonly job: string | null
   readonly trial: string | null
-  /** The first question, up to a length. */
+  /** The first question, cut to a maximum length. */
   readonly question: string
 }
 
-/** The columns that facts and texts are made of. */
+/** The columns from which facts and texts are made. */
 export const factColumns: readonly string[] = [
   ...new Set([...messageColumns, ...pairColumns]),
   ...['id', 'uuid', 'name', 'task', 'source', 'dataset', 'result', 'reward', 'model', 'agent', 'job', 'trial_name'],
   ...['turns', 'system', 'fields', 'tool_calls', 'reasoning'],
 ]
 
-/** Of a row: its facts, and everything that was said in it, in UTF-8, which the next call writes over. */
+/** A row's facts, and all its text in UTF-8 in a buffer that the next call overwrites. */
 export function scanRow(row: RowRecord): { readonly facts: RowFacts; readonly text: Uint8Array } {
   const messages = messagesOf(row)
   const parts = messages.flatMap(({ reasoning, content, calls }) => [
@@ -48,7 +48,7 @@ export function scanRow(row: RowRecord): { readonly facts: RowFacts; readonly te
   }
 }
 
-/** Memory of a text that is not garbage after each row: the collector learns of it late, and lets hundreds of megabytes pile up. */
+/** A reused buffer, because the garbage collector notices such memory late and lets hundreds of megabytes pile up. */
 let scratch = Buffer.alloc(1 << 16)
 const mostScratch = 1 << 24
 const mostQuestion = 16_000
@@ -66,13 +66,13 @@ function asText(value: unknown): string {
 
 function stringOf(value: unknown): string | null {
   if (value === null || value === undefined || value === '') return null
-  // A slice of a long text would keep all of it.
+  // A slice of a long string would keep the whole string in memory.
   return Buffer.from((typeof value === 'object' ? renderValue(value) : String(value)).slice(0, 300)).toString()
 }
 
-/** How a text begins, in one line. */
+/** The beginning of a text, on one line. */
 export function beginningOf(text: string): string {
   const line = text.slice(0, 600).replace(/\s+/g, ' ').trim().slice(0, 200)
-  // A slice of a long text would keep all of it.
+  // A slice of a long string would keep the whole string in memory.
   return Buffer.from(line).toString()
 }

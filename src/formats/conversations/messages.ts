@@ -1,25 +1,28 @@
 import { parseJson } from '../../lib/parse-json.ts'
 import { roleNames } from '../sft-dataset/recognize.ts'
 
-/** One row of a dataset as a reader gives it: columns by name. */
+/** One row of a dataset: columns by name. */
 export type RowRecord = Readonly<Record<string, unknown>>
 
-/** One message of a conversation, whatever its dataset calls its parts. */
+/** One message of a conversation, whatever its dataset names the parts. */
 export interface Message {
-  /** system, user, assistant, tool, or what the dataset says. */
+  /** system, user, assistant, tool, or the dataset's own word. */
   readonly role: string
   readonly content: string
   readonly reasoning: string | null
   readonly calls: readonly { readonly name: string; readonly arguments: string }[]
 }
 
-/** Columns that hold a list of messages, the likeliest first. */
+/** Columns that may hold a list of messages, likeliest first. */
 export const messageColumns = ['conversations', 'messages', 'conversation', 'prompt', 'completion'] as const
 
-/** Columns of one question and its answer. */
+/** Columns that may hold a single question and answer. */
 export const pairColumns = ['instruction', 'question', 'prompt', 'input', 'output', 'response', 'completion', 'answer']
 
-/** The conversation of a row: a list of messages in the spelling of ShareGPT or OpenAI, or an instruction and its answer. Empty when there is neither. */
+/**
+ * A row's conversation: a list of messages in ShareGPT or OpenAI format, or an instruction and its answer. Empty if
+ * there is neither.
+ */
 export function messagesOf(row: RowRecord): readonly Message[] {
   const named = messageColumns.slice(0, 3).find((name) => isListOfMessages(row[name]))
   const lists = named === undefined ? [row.prompt, row.completion] : [row[named]]
@@ -59,7 +62,7 @@ function messageOf(value: unknown): Message {
   }
 }
 
-/** Traces of ours have calls and reasoning in columns of their own, by the number of the message. */
+/** Adds tool calls and reasoning, which our own traces keep in separate columns by message number. */
 function withColumns(message: Message, { tool_calls: calls, reasoning }: RowRecord, i: number): Message {
   const own = (column: unknown) => asList(column).filter((each) => Number(Object(each).message) === i) as RowRecord[]
   const thought = own(reasoning).map(({ content }) => String(content ?? ''))
@@ -71,7 +74,7 @@ function withColumns(message: Message, { tool_calls: calls, reasoning }: RowReco
   }
 }
 
-/** The text of a message; parts that are no text are named. */
+/** A message's text; non-text parts are named. */
 function contentOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (content === null || content === undefined) return ''
@@ -88,7 +91,7 @@ function isListOfMessages(value: unknown): boolean {
   return asList(value).some((each) => typeof each === 'object' && each !== null)
 }
 
-/** A list, also where it was written as JSON text. */
+/** A list, even if stored as JSON text. */
 function asList(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value
   const parsed = typeof value === 'string' && value.startsWith('[') ? parseJson(value) : undefined
@@ -99,12 +102,12 @@ function textIn(value: unknown): string[] {
   return typeof value === 'string' && value !== '' ? [value] : []
 }
 
-/** Any value of a column as text: numbers of the database are plain, bytes are only counted. */
+/** Any column value as text: database numbers become plain numbers, bytes are only counted. */
 export function renderValue(value: unknown, indent?: number): string {
   return JSON.stringify(plainValue(value), null, indent) ?? ''
 }
 
-/** A value of a column as JSON can hold it. */
+/** A column value that JSON can represent. */
 export function plainValue(value: unknown): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
   if (value instanceof Uint8Array) return `<${value.byteLength} bytes>`

@@ -14,12 +14,12 @@ import type { NumberedRow, RowSource } from './row-source.ts'
 const parquet = /\.parquet$/i
 const json = /\.(jsonl|ndjson)$/i
 const table = /\.(csv|tsv|xlsx)$/i
-/** A JSON list counts only where it is named: folders have other files of this kind. */
+/** A JSON list is only read if named explicitly, because folders contain other JSON files. */
 const list = /\.json$/i
 
 /**
- * The files that a path stands for as a dataset: itself, those of a folder or of its folder `data`, or those that a pattern matches.
- * None when it is no dataset.
+ * The dataset files at a path: the file itself, those in a folder or its `data` folder, or those matching a glob. Empty
+ * if it is not a dataset.
  */
 export async function datasetFiles(path: string): Promise<readonly string[]> {
   const kind = await kindAt(path)
@@ -29,7 +29,7 @@ export async function datasetFiles(path: string): Promise<readonly string[]> {
   for (const dir of [join(path, 'data'), path]) {
     if ((await kindAt(dir)) !== 'dir') continue
     const names = (await readdir(dir)).filter((name) => !name.startsWith('.')).sort()
-    // The same rows may lie there in several formats.
+    // The folder may hold the same rows in several formats.
     const chosen = [parquet, json, table].map((pattern) => names.filter((name) => pattern.test(name)))
     const files = chosen.find((each) => each.length > 0)
     if (files) return files.map((name) => join(dir, name))
@@ -37,7 +37,7 @@ export async function datasetFiles(path: string): Promise<readonly string[]> {
   return []
 }
 
-/** Opens a dataset of anyone: a file, a folder of files, or a pattern. */
+/** Opens any dataset: a file, a folder of files, or a glob. */
 export async function openRows(path: string): Promise<RowSource> {
   const files = await datasetFiles(path)
   if (files.length > 0 && files.every((file) => parquet.test(file))) return new ParquetRows(await fileParts(files))
@@ -50,7 +50,7 @@ export async function openRows(path: string): Promise<RowSource> {
   )
 }
 
-/** Rows of files that are read from their beginning each time: a JSON list, tables of text, workbooks. */
+/** Rows of files that are always read from the beginning: JSON lists, text tables, workbooks. */
 class RecordRows implements RowSource {
   readonly total = null
 
@@ -78,10 +78,10 @@ interface Place {
   readonly end: number
 }
 
-/** A row number counts lines; which bytes of which file a line is, is remembered for every hundredth. */
+/** Row numbers count lines; the position of every hundredth line is remembered. */
 const stride = 100
 
-/** Rows of files with one JSON object a line. Bytes that are no UTF-8 become replacement characters. */
+/** Rows of files with one JSON object per line. Invalid UTF-8 becomes replacement characters. */
 class JsonRows implements RowSource {
   readonly total = null
   private readonly places: Place[] = []
@@ -121,7 +121,7 @@ class JsonRows implements RowSource {
   }
 
   private refuse(file: string, number: number): RowRecord {
-    // A file of other things is refused; one odd line among rows is shown as what it is.
+    // A file of something else is refused; one odd line among rows is shown as is.
     if (number > 0) return odd
     throw new UserError(
       `${file}: expected one JSON object per line, got something else`,

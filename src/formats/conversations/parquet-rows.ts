@@ -11,20 +11,20 @@ import { factColumns } from './facts.ts'
 import type { RowRecord } from './messages.ts'
 import type { NumberedRow, RowSource } from './row-source.ts'
 
-/** After this long without a question. */
+/** Close the database after this long without a query. */
 const idleMs = 1000
 
-/** A parquet file of which all rows or some are meant. */
+/** A parquet file, or some of its rows. */
 export interface ParquetPart {
   readonly file: string
-  /** A query of its rows, with their places in the file as the column `row`. */
+  /** A query for its rows that adds their position in the file as the column `row`. */
   readonly select: string
   readonly rows: number
-  /** How many rows the file has, its own and others. */
+  /** The number of rows in the whole file. */
   readonly rowsInFile: number
 }
 
-/** Files as parts, all rows of each. */
+/** Whole files as parts. */
 export async function fileParts(files: readonly string[]): Promise<readonly ParquetPart[]> {
   await using sql = await openSql()
   const counts = await rowCounts(files, sql)
@@ -35,7 +35,7 @@ export async function fileParts(files: readonly string[]): Promise<readonly Parq
   })
 }
 
-/** The number of rows of each file, in one query; where that fails, one by one, so that the error names the file. */
+/** The number of rows of each file, in one query; if that fails, file by file, so that the error names the file. */
 async function rowCounts(files: readonly string[], sql: SqlDatabase): Promise<readonly number[]> {
   const count = (what: string) => `SELECT num_rows AS rows, file_name FROM parquet_file_metadata(${what})`
   try {
@@ -44,12 +44,14 @@ async function rowCounts(files: readonly string[], sql: SqlDatabase): Promise<re
     const counts = files.flatMap((file) => byFile.get(file) ?? [])
     if (counts.length === files.length && found.length === files.length) return counts
   } catch {
-    // Said below, of the file that it is about.
+    // Reported below, for the file concerned.
   }
   return Promise.all(files.map((file) => explained(file, () => sql.number(count(sqlText(file))))))
 }
 
-/** Rows of parquet files, read by the database; a file with texts that are no UTF-8 is read by a parser that shows them anyway. */
+/**
+ * Rows of parquet files, read by the database; files with invalid UTF-8 are read by a parser that can show them anyway.
+ */
 export class ParquetRows implements RowSource {
   readonly total: number
   private readonly lenient = new Set<string>()
@@ -57,7 +59,7 @@ export class ParquetRows implements RowSource {
   private reader: Promise<SqlDatabase> | null = null
   private closing: ReturnType<typeof setTimeout> | undefined
   private reading = 0
-  /** What is asked for next is often more of the same row, and finding one means reading a row group. */
+  /** The next request is often for more of the same row, and finding a row means reading a row group. */
   private last: { readonly number: number; readonly row: RowRecord | null } | null = null
 
   constructor(private readonly parts: readonly ParquetPart[]) {
@@ -65,7 +67,7 @@ export class ParquetRows implements RowSource {
   }
 
   async *scan(signal: AbortSignal): AsyncGenerator<NumberedRow, void, void> {
-    // A database of its own: what it holds is free again when all rows are read.
+    // A separate database, so that its memory is freed when all rows are read.
     await using sql = await openSql()
     let first = 0
     for (const part of this.parts) {
@@ -109,7 +111,10 @@ export class ParquetRows implements RowSource {
     await (await reader)?.[Symbol.asyncDispose]()
   }
 
-  /** The rows of a query. The database holds tens of megabytes of what it read last, and is closed after a second without a query. */
+  /**
+   * Runs a query. The database keeps tens of megabytes of what it read last, and is closed after a second without a
+   * query.
+   */
   private async query(sql: string): Promise<readonly RowRecord[]> {
     clearTimeout(this.closing)
     this.reader ??= openSql()
@@ -148,7 +153,7 @@ async function columnsOf({ file, select }: ParquetPart, sql: SqlDatabase): Promi
   return wanted.length === 0 ? 'NULL AS nothing' : wanted.map(sqlName).join(', ')
 }
 
-/** Rows of a file with what is no UTF-8 replaced; one row group is in memory. */
+/** Rows of a file with invalid UTF-8 replaced; one row group is in memory. */
 async function* readLeniently(path: string, from: number, to = Number.POSITIVE_INFINITY): AsyncGenerator<NumberedRow> {
   const file = await open(path, 'r')
   try {

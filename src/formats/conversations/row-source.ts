@@ -1,18 +1,18 @@
 import type { RowRecord } from './messages.ts'
 
 export interface NumberedRow {
-  /** The same each time the dataset is read; numbers grow but may skip some. */
+  /** Stable between reads; numbers increase but may skip some. */
   readonly number: number
   readonly row: RowRecord
 }
 
-/** Rows of a dataset, in order or one by one. */
+/** A dataset's rows, in order or individually. */
 export interface RowSource {
-  /** Null where counting would mean reading everything. */
+  /** Null if counting would require reading everything. */
   readonly total: number | null
-  /** Rows with the columns that facts are made of; a bounded number is in memory. */
+  /** Yields rows with the columns that facts are made from, in bounded memory. */
   scan(signal: AbortSignal): AsyncGenerator<NumberedRow, void, void>
-  /** A whole row; null when there is none of this number. */
+  /** Reads a complete row; null if there is none with this number. */
   read(number: number): Promise<RowRecord | null>
   close(): Promise<void>
 }

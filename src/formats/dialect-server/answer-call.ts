@@ -5,7 +5,7 @@ import type { CallRoute } from './routes.ts'
 import type { ParsedCall, ServedCall, Stamp } from './server-dialect.ts'
 import { renderAnswer, type WireAnswer } from './wire-answer.ts'
 
-/** Reads a call that came over the wire. */
+/** Parses a call from the wire. */
 export function readCall({ dialect, address }: CallRoute, body: string): ParsedCall {
   const document = parseJson(body, requestLimits)
   if (document !== undefined) return dialect.parse(document, address)
@@ -13,7 +13,7 @@ export function readCall({ dialect, address }: CallRoute, body: string): ParsedC
   return { kind: 'refused', fault: { kind: 'invalid-request', message } }
 }
 
-/** Has a call answered, and writes the answer in the call's own API. Nothing is sent for one who falls silent. */
+/** Has the service answer a call, and renders the answer in the call's own API. */
 export async function answerCall(
   service: Pick<ModelService, 'answer'>,
   { dialect }: CallRoute,
@@ -24,7 +24,7 @@ export async function answerCall(
   return renderAnswer(dialect, call, answer, makeStamp(call))
 }
 
-/** What a reply to a call carries beside what was said. */
+/** The metadata of a reply. */
 export function makeStamp({ model }: ServedCall): Stamp {
   return { id: randomBytes(12).toString('hex'), createdSec: Math.floor(Date.now() / 1000), model }
 }

@@ -3,7 +3,7 @@ import type { ServedCall, ServedReply, Stamp, StreamWriter, WireEvent } from './
 
 type Block = Readonly<Record<string, unknown>>
 
-/** A message in one document. */
+/** A complete message. */
 export function renderReply(_: ServedCall, reply: ServedReply, stamp: Stamp): Record<string, unknown> {
   const text: Block[] = reply.text === '' && reply.toolCalls.length > 0 ? [] : [{ type: 'text', text: reply.text }]
   return {
@@ -15,7 +15,10 @@ export function renderReply(_: ServedCall, reply: ServedReply, stamp: Stamp): Re
   }
 }
 
-/** A message as a stream of named events, block after block. Signed thoughts come whole: their signature is about all of them. */
+/**
+ * A message as a stream of named events, block by block. Signed thoughts are sent whole, because the signature covers
+ * all of a thought.
+ */
 export function makeStream(_: ServedCall, stamp: Stamp): StreamWriter {
   let signed: readonly Block[] = []
   let index = -1
@@ -44,7 +47,7 @@ export function makeStream(_: ServedCall, stamp: Stamp): StreamWriter {
   return {
     start: (known) => {
       signed = known ? signedThoughts(known) : []
-      // Counts that are not known yet come with the end.
+      // Unknown counts are sent at the end.
       const usage = { ...(known ? usageOf(known) : noUsage), output_tokens: 1 }
       const message = { ...head(stamp), content: [], stop_reason: null, stop_sequence: null, usage }
       return [event('message_start', { message }), ...signed.flatMap((block) => whole(...inDeltas(block)))]
@@ -68,7 +71,7 @@ function event(type: string, fields: object): WireEvent {
   return { name: type, data: JSON.stringify({ type, ...fields }) }
 }
 
-/** A block as its empty beginning and what fills it. */
+/** A block as an empty start and its deltas. */
 function inDeltas(block: Block): [start: Block, deltas: object[]] {
   if (block.type === 'tool_use')
     return [{ ...block, input: {} }, [{ type: 'input_json_delta', partial_json: JSON.stringify(block.input) }]]
@@ -87,7 +90,7 @@ function head({ id, model }: Stamp): Record<string, unknown> {
   return { id: `msg_${id}`, type: 'message', role: 'assistant', model }
 }
 
-/** Thoughts without a signature get an empty one, which only a server that never signs will take back. */
+/** Unsigned thoughts get an empty signature, which only a server that never signs accepts back. */
 function thoughts(reply: ServedReply): readonly Block[] {
   const signed = signedThoughts(reply)
   if (signed.length > 0 || reply.reasoning === null) return signed
@@ -108,7 +111,7 @@ function stopReason({ finish }: ServedReply): string {
 
 const noUsage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
 
-/** This dialect counts cached input apart from the rest. */
+/** This API counts cached input separately from the rest. */
 function usageOf({ usage }: ServedReply): Record<string, number> {
   const { inputTokens, cacheTokens, cacheWriteTokens = 0, outputTokens } = usage
   return {

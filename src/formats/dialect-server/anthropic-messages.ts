@@ -22,7 +22,7 @@ import {
   type ServiceFault,
 } from './server-dialect.ts'
 
-/** Anthropic's messages, answered. */
+/** The server side of Anthropic's messages API. */
 export const anthropicMessagesServer: ServerDialect = {
   name: 'anthropic-messages',
   parse: (document, address) => parsedBy(() => parseMessages(document, address)),
@@ -105,7 +105,7 @@ function readChoice(choice: Body['tool_choice']): ModelRequest['toolChoice'] | n
   return choice.type === 'any' ? 'required' : choice.type === 'none' ? 'none' : 'auto'
 }
 
-/** A budget of thinking stays a number; how much an adaptive model thinks is its own affair. */
+/** A thinking budget stays a number; an adaptive model decides itself how much it thinks. */
 function effortOf({ thinking, output_config: output }: Body): string | null {
   if (thinking?.type === 'disabled') return 'none'
   return output?.effort ?? (thinking?.budget_tokens ? String(thinking.budget_tokens) : null)
@@ -129,7 +129,7 @@ const words: Readonly<Record<FaultKind, string>> = {
   timeout: 'timeout_error',
 }
 
-/** The conversation: results of tools become messages of their own, before what the user says beside them. */
+/** The conversation: tool results become separate messages, before any user text in the same turn. */
 function readTurns(turns: readonly Turn[]): ChatMessage[] {
   return turns.flatMap((turn, i) => {
     const where = `messages.${i}`
@@ -175,7 +175,7 @@ function readHeard(role: 'user' | 'system', blocks: readonly Block[], where: str
   ]
 }
 
-/** A mark for the cache is the caller's own, and no part of what was thought. */
+/** Removes the caller's cache mark, which is not part of a thought. */
 function unmarked({ cache_control: _, ...block }: Block): Readonly<Record<string, unknown>> {
   return block
 }

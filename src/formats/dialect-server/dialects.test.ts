@@ -11,7 +11,7 @@ import { findRoute } from './routes.ts'
 import type { CallAddress, ServedCall, ServedReply, ServerDialect } from './server-dialect.ts'
 import { renderAnswer, type WireAnswer } from './wire-answer.ts'
 
-/** Every API that we can speak from both sides: what one side says, the other must understand. */
+/** Every API for which we have both sides: each side must understand the other. */
 const clients: readonly Dialect[] = [
   openaiChat({ reasoningField: 'reasoning_content' }),
   anthropicMessages,

@@ -21,7 +21,7 @@ export function systemText(system: string | Content | null | undefined): string 
   return wordsOf(system.parts ?? [], 'systemInstruction')
 }
 
-/** The conversation. A call without an id gets one; its result is found by the name, in the order of the calls. */
+/** The conversation. A call without an id gets one; its result is matched by name, in the order of the calls. */
 export function readContents(contents: readonly Content[]): ChatMessage[] {
   const messages: ChatMessage[] = []
   let open: ToolCall[] = []
@@ -67,7 +67,7 @@ function readHeard(parts: readonly Part[], where: string, open: ToolCall[]): Cha
   return [...results, ...(words.length > 0 ? [{ role: 'user' as const, content: wordsOf(words, where) }] : [])]
 }
 
-/** Callers put the text of a result under one of these keys; anything else is shown as JSON. */
+/** Callers put a result's text under one of these keys; anything else is rendered as JSON. */
 const resultKeys = ['output', 'result', 'error', 'content']
 
 function resultText(response: unknown): string {
@@ -83,7 +83,7 @@ function wordsOf(parts: readonly Part[], where: string): string {
     .map(({ text, thought: _, thoughtSignature: __, ...rest }) => {
       if (typeof text === 'string') return text
       const kinds = Object.keys(rest).filter((key) => rest[key] !== undefined && rest[key] !== null)
-      // A signature may come alone, on a part that says nothing.
+      // A signature may come alone, on an empty part.
       if (kinds.length === 0) return ''
       throw new Refused(`${where}: expected text, got ${kinds.join(', ')}; only text is understood here`, where)
     })

@@ -3,14 +3,14 @@ import { dataEvent, type ServedCall, type ServedReply, type Stamp, type StreamWr
 
 type Part = Readonly<Record<string, unknown>>
 
-/** A reply in one document. */
+/** A complete reply. */
 export function renderReply(_: ServedCall, reply: ServedReply, stamp: Stamp): Record<string, unknown> {
   const thought: Part[] = reply.reasoning === null ? [] : [{ text: reply.reasoning, thought: true }]
   const text: Part[] = reply.text === '' && reply.toolCalls.length > 0 ? [] : [{ text: reply.text }]
   return last(reply, stamp, [...thought, ...text, ...callParts(reply)])
 }
 
-/** A reply in pieces, each shaped like a whole one; the last has the reason and the counts. */
+/** A reply in pieces, each shaped like a complete one; the last has the stop reason and counts. */
 export function makeStream(_: ServedCall, stamp: Stamp): StreamWriter {
   const piece = (part: Part) =>
     dataEvent({ candidates: [{ content: { role: 'model', parts: [part] }, index: 0 }], ...head(stamp) })

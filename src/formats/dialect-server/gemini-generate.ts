@@ -14,7 +14,7 @@ import {
   statusOf,
 } from './server-dialect.ts'
 
-/** Google's generateContent and streamGenerateContent, answered. */
+/** The server side of Google's generateContent and streamGenerateContent. */
 export const geminiGenerateServer: ServerDialect = {
   name: 'gemini-generate',
   parse: (document, address) => parsedBy(() => parseGenerate(document, address)),
@@ -118,7 +118,7 @@ function readTool({
   return { name, description: description ?? '', parameters: { ...Object(shape) } }
 }
 
-/** Google's own schemas write types in capitals; everybody else in small letters. */
+/** Google's own schemas write types in upper case, all others in lower case. */
 function plainSchema(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plainSchema)
   if (typeof value !== 'object' || value === null) return value
@@ -144,7 +144,7 @@ function effortOf({ thinkingConfig }: Config): string | null {
   const { thinkingLevel, thinkingBudget } = thinkingConfig ?? {}
   if (thinkingLevel) return thinkingLevel.toLowerCase()
   if (thinkingBudget === 0) return 'none'
-  // A budget below zero leaves it to the model.
+  // A negative budget leaves it to the model.
   return thinkingBudget && thinkingBudget > 0 ? String(thinkingBudget) : null
 }
 

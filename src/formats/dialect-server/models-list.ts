@@ -1,6 +1,6 @@
 import type { ServedModel } from '../model-dialect.ts'
 
-/** A list of models in one document that callers of OpenAI's, vLLM's and Anthropic's APIs all understand. */
+/** A model list that callers of OpenAI's, vLLM's and Anthropic's APIs all understand. */
 export function renderModels(models: readonly ServedModel[], createdSec: number): Record<string, unknown> {
   return {
     object: 'list',
@@ -28,7 +28,7 @@ export function renderModel(
   }
 }
 
-/** The same in Google's words. */
+/** The same in Google's format. */
 export function renderGeminiModels(models: readonly ServedModel[]): Record<string, unknown> {
   return { models: models.map(renderGeminiModel) }
 }

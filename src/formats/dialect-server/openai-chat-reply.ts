@@ -10,7 +10,7 @@ import {
   type WireEvent,
 } from './server-dialect.ts'
 
-/** A chat completion in one document. */
+/** A complete chat completion. */
 export function renderReply(call: ServedCall, reply: ServedReply, stamp: Stamp): Record<string, unknown> {
   const message = {
     role: 'assistant',
@@ -50,7 +50,7 @@ export function makeStream(call: ServedCall, stamp: Stamp): StreamWriter {
   }
 }
 
-/** What every document of a chat completion begins with. */
+/** The fields that every chat completion document starts with. */
 function chatHead({ id, createdSec, model }: Stamp, object: string): Record<string, unknown> {
   return { id: `chatcmpl-${id}`, object, created: createdSec, model }
 }
@@ -62,7 +62,7 @@ function renderCalls({ shape }: ServedCall, { toolCalls }: ServedReply): Record<
   })
 }
 
-/** The text that a text tool is called with, out of the object the model wrote. */
+/** The text input of a text tool, from the object the model wrote. */
 export function plainInput(text: string): string {
   try {
     const { input } = z.object({ input: z.string() }).parse(readJson(text))
@@ -85,7 +85,7 @@ function chatUsage({ usage }: ServedReply): Record<string, unknown> {
   }
 }
 
-/** Ids and log probabilities of the reply, where they are known. */
+/** Token ids and log probabilities of the reply, if known. */
 function tokenFields({ tokens }: ServedReply): Record<string, unknown> {
   return {
     logprobs: tokens?.logprobs

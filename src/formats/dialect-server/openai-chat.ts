@@ -17,7 +17,7 @@ import {
 } from './read-request.ts'
 import { type CallAddress, comment, dataEvent, type ServedCall, type ServerDialect } from './server-dialect.ts'
 
-/** OpenAI's chat completions, answered; token details under vLLM's names. */
+/** The server side of OpenAI's chat completions; token details use vLLM's names. */
 export const openaiChatServer: ServerDialect = {
   name: 'openai-chat',
   parse: (document, address) => parsedBy(() => parseChat(document, address)),
@@ -72,7 +72,7 @@ const bodySchema = z.looseObject({
 })
 type Body = z.output<typeof bodySchema>
 
-/** About the caller's account or its server, not about the reply. */
+/** Fields about the caller's account or server, not about the reply. */
 const beside = [
   'store',
   'metadata',
@@ -148,7 +148,7 @@ function readTool({ type, function: tool, custom }: z.output<typeof toolSchema>)
 
 const noParameters = { type: 'object', properties: {} }
 
-/** How a tool that takes plain text looks to the model. */
+/** How the model sees a tool that takes plain text. */
 export const textParameters = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
 
 function readChoice(choice: Body['tool_choice']): ModelRequest['toolChoice'] | null {

@@ -1,7 +1,7 @@
 import type { FaultKind, ServiceFault } from './server-dialect.ts'
 import { statusOf } from './server-dialect.ts'
 
-/** A fault in OpenAI's words, for both of its APIs. */
+/** A fault in OpenAI's format, for both of its APIs. */
 export function openaiFault(fault: ServiceFault): Record<string, unknown> {
   const [type, code] = words[fault.kind]
   const message =

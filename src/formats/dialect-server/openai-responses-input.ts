@@ -4,7 +4,7 @@ import { contentSchema, jsonText, Refused, read, textOf } from './read-request.t
 
 type Item = Readonly<Record<string, unknown>> & { readonly type?: string | null | undefined }
 
-/** The conversation of a request: what the model said, thought and called between two words of others is one message. */
+/** A request's conversation: consecutive texts, thoughts and calls of the model become one message. */
 export function readInput(input: string | readonly Item[]): ChatMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
   const messages: ChatMessage[] = []
@@ -24,7 +24,7 @@ export function readInput(input: string | readonly Item[]): ChatMessage[] {
   return messages
 }
 
-/** A message of another role, or one more piece of what the model said. */
+/** A message of another role, or a piece of a model message. */
 type Piece =
   | { readonly words: string }
   | { readonly call: ToolCall }
@@ -96,7 +96,7 @@ function readItem(item: Item, where: string): ChatMessage | Piece {
   }
 }
 
-/** The one name by which a model knows a tool, which in its caller's eyes may be in a namespace. */
+/** The single name by which the model knows a tool that its caller may keep in a namespace. */
 export function modelName(name: string, namespace: string | null | undefined): string {
   return namespace ? `${namespace}__${name}` : name
 }
@@ -113,7 +113,7 @@ const thoughtSchema = z.object({
   content: z.array(z.object({ text: z.string() })).nullish(),
 })
 
-/** What can be read of a thought; the rest of it is sealed. */
+/** The readable part of a thought; the rest is encrypted. */
 function thoughtText(item: Item): string {
   const parsed = thoughtSchema.safeParse(item)
   if (!parsed.success) return ''

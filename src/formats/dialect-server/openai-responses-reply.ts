@@ -3,12 +3,12 @@ import type { ServedCall, ServedReply, Stamp, StreamWriter, WireEvent } from './
 
 type Item = Readonly<Record<string, unknown>>
 
-/** A response in one document. */
+/** A complete response. */
 export function renderReply(call: ServedCall, reply: ServedReply, stamp: Stamp): Record<string, unknown> {
   return finished(reply, stamp, outputOf(call, reply, stamp))
 }
 
-/** A response as a stream of named events, each item announced, filled and closed. */
+/** A response as a stream of named events: each item is announced, filled and closed. */
 export function makeStream(call: ServedCall, stamp: Stamp): StreamWriter {
   return new ResponseStream(call, stamp)
 }
@@ -18,7 +18,7 @@ type Spoken = 'thought' | 'message'
 class ResponseStream implements StreamWriter {
   /** Items that are complete. */
   private readonly output: Item[] = []
-  /** The item that is being filled, and what is in it. */
+  /** The item being filled, and its content. */
   private open: Spoken | null = null
   private said = ''
   private messageBegun = false

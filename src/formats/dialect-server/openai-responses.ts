@@ -14,7 +14,10 @@ import {
   type ServiceFault,
 } from './server-dialect.ts'
 
-/** OpenAI's responses, answered. Nothing is kept between calls, so each must bring its whole conversation. */
+/**
+ * The server side of OpenAI's responses API. Nothing is stored between calls, so each must contain its whole
+ * conversation.
+ */
 export const openaiResponsesServer: ServerDialect = {
   name: 'openai-responses',
   parse: (document, address) => parsedBy(() => parseResponses(document, address)),
@@ -32,7 +35,7 @@ const plainToolSchema = z.object({
   description: z.string().nullish(),
   parameters: mapping.nullish(),
 })
-/** Some callers put the tools of one server into a namespace. */
+/** Some callers group the tools of a server in a namespace. */
 const toolSchema = plainToolSchema.extend({ tools: z.array(plainToolSchema).nullish() })
 
 const bodySchema = z.looseObject({
@@ -54,7 +57,7 @@ const bodySchema = z.looseObject({
 })
 type Body = z.output<typeof bodySchema>
 
-/** Sampling settings that other APIs know by the same name. */
+/** Sampling settings with the same names in other APIs. */
 const passedOn = ['top_k', 'seed', 'parallel_tool_calls']
 
 function parseResponses(document: unknown, { stream }: CallAddress): ServedCall {
@@ -99,10 +102,10 @@ function refuseMemory(body: Body): void {
   if (body.background) throw new Refused('background: expected false; a reply is given at once', 'background')
 }
 
-/** `known`: what the caller calls it, where that is not one name. */
+/** `known`: the caller's name for it, if that has a namespace. */
 type Tool = z.output<typeof plainToolSchema> & { readonly known?: NamespacedName }
 
-/** The tools of a namespace, each with a name that holds both. */
+/** The tools in a namespace, each under a combined name. */
 function withoutNamespace({ tools, ...tool }: z.output<typeof toolSchema>): Tool[] {
   if (tool.type !== 'namespace' || !tools) return [tool]
   const namespace = tool.name ?? ''
@@ -112,7 +115,7 @@ function withoutNamespace({ tools, ...tool }: z.output<typeof toolSchema>): Tool
   })
 }
 
-/** Tools that the server itself would run, such as a web search, are not there: the model is not told of them. */
+/** Hosted tools, such as a web search, are not available here, so the model is not offered them. */
 function isCallable({ type, name }: Tool): boolean {
   return (type === 'function' || type === 'custom') && Boolean(name)
 }

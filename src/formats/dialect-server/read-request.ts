@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { readJson, replyLimits } from '../../lib/parse-json.ts'
 import type { ParsedCall, ServedCall } from './server-dialect.ts'
 
-/** Thrown inside a parser, and only there: the request asks for what cannot be given. */
+/** Thrown only inside parsers: the request asks for something unsupported. */
 export class Refused extends Error {
   constructor(
     message: string,
@@ -12,7 +12,7 @@ export class Refused extends Error {
   }
 }
 
-/** Runs a parser of requests; what it refuses becomes a value. */
+/** Runs a request parser and turns refusals into values. */
 export function parsedBy(work: () => ServedCall): ParsedCall {
   try {
     return { kind: 'call', call: work() }
@@ -23,7 +23,7 @@ export function parsedBy(work: () => ServedCall): ParsedCall {
   }
 }
 
-/** The document by its schema, or a refusal that names the place. */
+/** Validates a document against a schema, or refuses it naming the place. */
 export function read<T>(schema: z.ZodType<T>, document: unknown): T {
   const parsed = schema.safeParse(document)
   if (parsed.success) return parsed.data
@@ -39,7 +39,10 @@ export type Content = z.output<typeof content>
 
 const textTypes = ['text', 'input_text', 'output_text', 'refusal', 'summary_text', 'reasoning_text']
 
-/** The words of a content that may come in parts, a line each. Anything but text is refused: no reply could be about it. */
+/**
+ * The text of a content that may have parts, one per line. Non-text parts are refused, because a reply could not take
+ * them into account.
+ */
 export function textOf(value: Content, where: string): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string') return value
@@ -52,30 +55,30 @@ function partText(item: z.output<typeof part>, where: string): string {
   throw new Refused(`${where}: expected text, got a part of type ${item.type}; only text is understood here`, where)
 }
 
-/** A JSON object's text, however the caller wrote it. */
+/** The text of a JSON object, however the caller wrote it. */
 export function jsonText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? {})
 }
 
-/** The object in a JSON text; anything else becomes `{text}`, because some APIs have no other place for it. */
+/** The object in a JSON text; anything else becomes `{text}`, because some APIs only accept an object. */
 export function jsonObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = readJson(text, replyLimits)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
   } catch {
-    // Not JSON: handed on as it is.
+    // Not JSON: pass it on unchanged.
   }
   return { text }
 }
 
-/** A stop word, a list of them, or none. */
+/** One stop word, a list of them, or none. */
 export const stopSchema = z.union([z.string().transform((word) => [word]), z.array(z.string())]).nullish()
 
 export const count = z.number().int().positive().nullish()
 export const number = z.number().nullish()
 export const mapping = z.record(z.string(), z.unknown())
 
-/** Only the entries that say something, for types whose absent keys must be absent. */
+/** Drops null and undefined entries, for types that require absent keys to be absent. */
 export function given<T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
   const entries = Object.entries(values).filter(([, value]) => value !== undefined && value !== null)
   return Object.fromEntries(entries) as { [K in keyof T]?: NonNullable<T[K]> }

@@ -4,13 +4,13 @@ import { openaiChatServer } from './openai-chat.ts'
 import { openaiResponsesServer } from './openai-responses.ts'
 import type { CallAddress, ServerDialect } from './server-dialect.ts'
 
-/** Where a call of a model arrived: the API it speaks, and what the address says. */
+/** The target of a call: its API, and what the address says. */
 export interface CallRoute {
   readonly dialect: ServerDialect
   readonly address: CallAddress
 }
 
-/** Finds the API that a POST to this path is meant for, with or without its version before it; null for none. */
+/** Finds the API for a POST to this path, with or without a version prefix; null if none. */
 export function findRoute(path: string, query: Readonly<Record<string, string>> = {}): CallRoute | null {
   const bare = path.replace(/\/+$/, '')
   const known = suffixes.find(([suffix]) => bare === suffix || bare === `/v1${suffix}`)

@@ -2,24 +2,24 @@ import type { TokenUsage } from '../../core/budget.ts'
 import type { ModelRequest } from '../../core/model.ts'
 import type { WireReply } from '../model-dialect.ts'
 
-/** One call of a model, as it came over the wire. */
+/** A model call as it came over the wire. */
 export interface ServedCall {
-  /** As the caller names it. */
+  /** The caller's name for it. */
   readonly model: string
   readonly stream: boolean
   readonly request: ModelRequest
-  /** Names of what was asked for and makes no difference here. */
+  /** Names of requested settings that have no effect here. */
   readonly ignored: readonly string[]
-  /** What the reply's shape depends on beside the request. */
+  /** What the reply's format depends on besides the request. */
   readonly shape: ReplyShape
 }
 
 export interface ReplyShape {
   /** Whether a stream of chat completions ends with its counts. */
   readonly streamUsage: boolean
-  /** Tools whose argument is plain text in the caller's eyes; to the model it is the field `input`. */
+  /** Tools whose argument the caller sees as plain text and the model as the field `input`. */
   readonly textTools: readonly string[]
-  /** Tools that the caller knows by two names, by the one name that the model knows. */
+  /** Tools with a namespace, by the single name that the model knows. */
   readonly namespaced?: Readonly<Record<string, NamespacedName>>
 }
 
@@ -28,14 +28,14 @@ export interface NamespacedName {
   readonly name: string
 }
 
-/** What is wrong with a request, or with the service that should answer it. */
+/** An error in a request, or in the service that should answer it. */
 export interface ServiceFault {
   readonly kind: FaultKind
   readonly message: string
-  /** Which part of the request, if one. */
+  /** The part of the request at fault, if any. */
   readonly param?: string
   readonly retryAfterSec?: number
-  /** When another status than the kind's own is wanted. */
+  /** Overrides the status of the fault's kind. */
   readonly status?: number
 }
 
@@ -57,12 +57,12 @@ export type ParsedCall =
   | { readonly kind: 'call'; readonly call: ServedCall }
   | { readonly kind: 'refused'; readonly fault: ServiceFault }
 
-/** A reply as a server has it, everything counted. */
+/** A reply as a server has it, with complete usage. */
 export type ServedReply = Omit<WireReply, 'usage'> & { readonly usage: TokenUsage }
 
-/** What a reply carries that is no part of what was said. */
+/** A reply's metadata. */
 export interface Stamp {
-  /** Letters and digits; each dialect puts its own prefix before it. */
+  /** Letters and digits; each dialect adds its own prefix. */
   readonly id: string
   readonly createdSec: number
   readonly model: string
@@ -75,54 +75,59 @@ export interface WireEvent {
   readonly data: string
 }
 
-/** Writes a reply event by event: start, reasoning if any, text if any, end. */
+/** Writes a reply as events: start, reasoning if any, text if any, end. */
 export interface StreamWriter {
-  /** `known`: the reply, where it is whole before it is told; null while the model still speaks. */
+  /** `known`: the reply, if it is complete before streaming starts; null while the model is still generating. */
   start(known: ServedReply | null): readonly WireEvent[]
   reasoning(piece: string): readonly WireEvent[]
   text(piece: string): readonly WireEvent[]
-  /** Everything that did not come in pieces: tool calls, why it stopped, counts. */
+  /** Everything that is not streamed: tool calls, stop reason, counts. */
   end(reply: ServedReply): readonly WireEvent[]
 }
 
-/** The part of an address that says what is asked for. */
+/** The part of an address that says what is requested. */
 export interface CallAddress {
-  /** The model, where the address names it. */
+  /** The model, if the address names it. */
   readonly model: string | null
   readonly stream: boolean
   readonly query: Readonly<Record<string, string>>
 }
 
-/** How to answer the callers of one API: pure functions between their words and ours. The other side of a `Dialect`. */
+/**
+ * How to serve the callers of one API, as pure functions between its format and ours. The counterpart of a `Dialect`.
+ */
 export interface ServerDialect {
   readonly name: string
   /** A request that cannot be answered faithfully is refused, never answered in part. */
   parse(document: unknown, address: CallAddress): ParsedCall
   render(call: ServedCall, reply: ServedReply, stamp: Stamp): Readonly<Record<string, unknown>>
   makeStream(call: ServedCall, stamp: Stamp): StreamWriter
-  /** Whether thoughts may be told as they come; not where they carry a signature, which is about all of them. */
+  /**
+   * Whether thoughts may be streamed as they are generated; not if they carry a signature, which covers a whole
+   * thought.
+   */
   readonly streamsThoughts: boolean
   renderFault(fault: ServiceFault): Readonly<Record<string, unknown>>
-  /** A fault that comes when a stream has begun already. */
+  /** A fault that occurs after a stream has started. */
   faultEvent(fault: ServiceFault): WireEvent
   /** A keep-alive in a stream. */
   readonly heartbeat: string
 }
 
-/** The status a fault is answered with. */
+/** The HTTP status for a fault. */
 export function statusOf({ kind, status }: ServiceFault): number {
   return status ?? faultStatus[kind]
 }
 
-/** An event as it goes over the wire. */
+/** Renders an event in wire format. */
 export function renderEvent({ name, data }: WireEvent): string {
   return `${name === undefined ? '' : `event: ${name}\n`}data: ${data}\n\n`
 }
 
-/** A line that every reader of events passes over. */
+/** A comment line that every reader of events ignores. */
 export const comment = ': still there\n\n'
 
-/** An unnamed event with a document in it. */
+/** An unnamed event with a JSON document. */
 export function dataEvent(document: unknown): WireEvent {
   return { data: JSON.stringify(document) }
 }

@@ -9,22 +9,22 @@ import {
   statusOf,
 } from './server-dialect.ts'
 
-/** An answer as it goes over a connection. */
+/** An answer as sent over a connection. */
 export interface WireAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly pieces: readonly WirePiece[]
-  /** `cut`: the connection breaks after the last piece. `endless`: the last piece comes again and again. */
+  /** `cut`: the connection breaks after the last piece. `endless`: the last piece is repeated for ever. */
   readonly ending: 'whole' | 'cut' | 'endless'
 }
 
 export interface WirePiece {
   readonly data: string | Uint8Array
-  /** Waited before it is sent. */
+  /** The delay before it is sent. */
   readonly waitMs: number
 }
 
-/** What is sent for an answer, or what happens instead. */
+/** What to send as an answer, or what happens instead. */
 export function renderAnswer(
   dialect: ServerDialect,
   call: ServedCall,
@@ -45,14 +45,14 @@ export function renderAnswer(
   }
 }
 
-/** A fault in the words of the API that was called. */
+/** A fault in the format of the called API. */
 export function renderFaultAnswer(dialect: Pick<ServerDialect, 'renderFault'>, fault: ServiceFault): WireAnswer {
   const answer = plain(statusOf(fault), json, JSON.stringify(dialect.renderFault(fault)))
   if (fault.retryAfterSec === undefined) return answer
   return { ...answer, headers: { ...answer.headers, 'retry-after': String(fault.retryAfterSec) } }
 }
 
-/** A document, whole. */
+/** A complete document. */
 export function renderDocument(document: unknown): WireAnswer {
   return plain(200, json, JSON.stringify(document))
 }
@@ -70,7 +70,7 @@ function whole(document: Readonly<Record<string, unknown>>, spoilt: Spoilt | und
   if (spoilt === undefined) return answer
   if (spoilt === 'bad-utf8') return { ...answer, pieces: [{ data: withBadBytes(text), waitMs: 0 }] }
   const half = text.slice(0, Math.floor(text.length / 2))
-  // A document that never ends goes on with spaces, which are no mistake in JSON.
+  // An endless document continues with spaces, which JSON allows.
   const pieces = [{ data: half, waitMs: 0 }, ...(spoilt === 'endless' ? [{ data: ' '.repeat(1024), waitMs: 5 }] : [])]
   return { ...answer, pieces, ending: spoilt }
 }
@@ -89,7 +89,7 @@ function streamed(
 ): WireAnswer {
   const writer = dialect.makeStream(call, stamp)
   const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }
-  // A writer counts its events: they must be made in the order they are sent.
+  // A writer numbers its events, so they must be created in the order in which they are sent.
   const start = writer.start(reply).map((event) => ({ data: renderEvent(event), waitMs: 0 }))
   const middle = [
     ...piecesOf(reply.reasoning ?? '', pieceChars).flatMap((piece) => writer.reasoning(piece)),
@@ -113,7 +113,7 @@ function streamed(
   }
 }
 
-/** A text in pieces, no character torn apart. */
+/** Splits a text into pieces without breaking a character. */
 export function piecesOf(text: string, chars: number): string[] {
   const pieces: string[] = []
   for (let from = 0; from < text.length; ) {
@@ -125,7 +125,7 @@ export function piecesOf(text: string, chars: number): string[] {
   return pieces
 }
 
-/** Puts a byte that no UTF-8 has where a text says something: after the first letter of a content. */
+/** Inserts a byte that is invalid UTF-8 into a text's content, after its first letter. */
 function withBadBytes(text: string): Uint8Array {
   const marked = text.replace(/("(?:content|text|thinking|reasoning_content|delta)":")([^"\\])/, '$1$2\u0001')
   const bytes = Buffer.from(marked)

@@ -4,36 +4,38 @@ import { basename, dirname, join, posix, sep } from 'node:path'
 import { isMissing } from '../../lib/files.ts'
 import { type Glob, GlobError, matchesGlob, parsePathGlob } from './glob.ts'
 
-/** One thing to be copied out of a build context. */
+/** One entry to copy from a build context. */
 export interface ContextEntry {
-  /** Relative to the selected directory; the file's own name for a selected file. */
+  /** Relative to the selected directory; for a selected file, its own name. */
   readonly path: string
-  /** Where it lies on this machine. */
+  /** Its path on this machine. */
   readonly source: string
   readonly kind: 'file' | 'dir' | 'symlink'
   /** Permission bits. */
   readonly mode: number
   readonly size: number
-  /** What a link says; empty for everything else. */
+  /** A link's target; empty for everything else. */
   readonly target: string
   readonly modifiedSec: number
 }
 
-/** What one source of a COPY turned out to be: a file (or a link), or the contents of a directory. */
+/** What one source of a COPY selects: a file (or a link), or the contents of a directory. */
 export interface Selected {
   readonly kind: 'file' | 'dir'
   readonly entries: readonly ContextEntry[]
 }
 
-/** Thrown for a source that cannot be taken; the caller knows the line. */
+/** Thrown for an unusable source; the caller knows the line. */
 export class ContextError extends Error {
   override readonly name = 'ContextError'
 }
 
-/** No Dockerfile and no list of files to ignore is longer. */
+/** Upper limit for a Dockerfile or `.dockerignore`. */
 export const textLimitBytes = 1 << 20
 
-/** The files a Dockerfile may copy: a directory less what its `.dockerignore` leaves out. Nothing outside is ever read. */
+/**
+ * The files a Dockerfile may copy: a directory without what its `.dockerignore` excludes. Nothing outside is ever read.
+ */
 export class BuildContext {
   private constructor(
     private readonly root: string,
@@ -51,7 +53,7 @@ export class BuildContext {
     }
   }
 
-  /** What a path or pattern stands for; a pattern that matches nothing gives nothing. */
+  /** What a path or pattern selects; a pattern without matches selects nothing. */
   async select(source: string): Promise<readonly Selected[]> {
     const path = cleanSource(source)
     const matches = hasWildcards(path) ? await this.matching(path) : [path]
@@ -93,13 +95,13 @@ export class BuildContext {
     return { kind: 'dir', entries: await this.walk(real, '') }
   }
 
-  /** Where a link inside leads, or the link itself when it leads out or nowhere. */
+  /** The target of a link inside the context, or the link itself if it leads outside or nowhere. */
   private async follow(path: string): Promise<string> {
     const real = await realpath(path).catch(() => path)
     return this.holds(real) ? real : path
   }
 
-  /** The real place of a directory of the context, which may be behind links. */
+  /** The real path of a directory of the context, which may be behind links. */
   private async resolve(path: string): Promise<string> {
     const real = await realpath(join(this.root, path)).catch((error: unknown) => {
       if (isMissing(error)) throw new ContextError(`${path} is not there`)
@@ -113,7 +115,7 @@ export class BuildContext {
     return real === this.root || real.startsWith(this.root + sep)
   }
 
-  /** Everything below a directory that is not left out, parents first; parents of what came back are kept. */
+  /** Everything below a directory that is not excluded, parents first; parents of re-included files are kept. */
   private async walk(dir: string, prefix: string): Promise<ContextEntry[]> {
     const found: ContextEntry[] = []
     const names = (await readdir(dir)).sort()
@@ -129,7 +131,7 @@ export class BuildContext {
   }
 }
 
-/** The text of a small file of a context, or null when there is none; a link that leads out is not followed. */
+/** The text of a small file in a context, or null if there is none; links that lead outside are not followed. */
 export async function readInside(root: string, name: string): Promise<string | null> {
   const inside = await realpath(root)
   try {
@@ -150,12 +152,12 @@ export async function readInside(root: string, name: string): Promise<string | n
   }
 }
 
-/** Whether Docker would take a source for a pattern. */
+/** Whether Docker would treat a source as a pattern. */
 export function hasWildcards(path: string): boolean {
   return /[*?[\\]/.test(path)
 }
 
-/** One part of a pattern, between two slashes. */
+/** Parses one path segment of a pattern. */
 export function parsePart(part: string): Glob {
   try {
     return parsePathGlob(part, { deep: false })
@@ -172,7 +174,7 @@ function cleanSource(source: string): string {
 }
 
 async function describe(source: string, path: string): Promise<ContextEntry> {
-  // Bytes that are no UTF-8 were replaced when the name was read; such a file could not be opened again.
+  // Invalid UTF-8 was replaced when the name was read, so the file could not be opened again.
   if (path.includes('\uFFFD')) throw new ContextError(`${path}: the name is not UTF-8`)
   const stat = await lstat(source)
   const common = { path, source, mode: stat.mode & 0o7777, modifiedSec: Math.max(0, Math.floor(stat.mtimeMs / 1000)) }
@@ -182,11 +184,11 @@ async function describe(source: string, path: string): Promise<ContextEntry> {
   throw new ContextError(`${path} is neither a file, a directory nor a link`)
 }
 
-/** Says which paths of a build context a `.dockerignore` leaves out. */
+/** Decides which paths of a build context a `.dockerignore` excludes. */
 interface Ignore {
-  /** `path` is relative to the context, with slashes. A path below one that is left out is left out too. */
+  /** `path` is relative to the context, with slashes. Everything below an excluded path is excluded too. */
   leavesOut(path: string): boolean
-  /** Whether something below a directory that is left out may come back by a `!` line. */
+  /** Whether something below an excluded directory may be re-included by a `!` line. */
   readonly hasExceptions: boolean
 }
 
@@ -195,7 +197,7 @@ interface Rule {
   readonly comesBack: boolean
 }
 
-/** Reads the text of a `.dockerignore`; the last rule that matches a path, or a directory above it, decides. */
+/** Parses a `.dockerignore`; the last rule that matches a path, or a directory above it, decides. */
 export function parseIgnore(text: string): Ignore {
   const rules = text
     .replace(/^\uFEFF/, '')

@@ -103,7 +103,7 @@ describe('expand', () => {
 
 const word = fc.stringMatching(/^[a-z0-9./ =:,]*$/)
 
-/** A piece of source that cannot run into its neighbour, and what it stands for. */
+/** A piece of source that cannot merge with its neighbour, and its expansion. */
 const part: fc.Arbitrary<readonly [source: string, value: string]> = fc.oneof(
   fc.string({ unit: 'grapheme' }).map((text) => [text.replace(/[\\$'"]/g, '\\$&'), text] as const),
   fc.string().map((text) => [`'${text.replaceAll("'", '')}'`, text.replaceAll("'", '')] as const),

@@ -1,7 +1,7 @@
 import { type Glob, matchedLengths, parseTextGlob } from './glob.ts'
 import { dockerfileError, type Place } from './words.ts'
 
-/** The values variables may take; a missing name is unset. */
+/** The values of variables; a missing name is unset. */
 export type Variables = ReadonlyMap<string, string>
 
 export interface ExpandOptions {
@@ -11,18 +11,18 @@ export interface ExpandOptions {
   readonly quotes?: boolean
 }
 
-/** Thrown for a substitution that cannot be read; the caller knows the line. */
+/** Thrown for a malformed substitution; the caller knows the line. */
 class ExpansionError extends Error {
   override readonly name = 'ExpansionError'
 }
 
-/** Replaces `$x`, `${x}` and the modifiers Docker knows, and resolves quotes and escapes. */
+/** Expands `$x`, `${x}` and Docker's modifiers, and resolves quotes and escapes. */
 export function expand(text: string, variables: Variables, options: ExpandOptions = {}): string {
   const reader = new Reader(text, variables, options.escapeChar ?? '\\', options.quotes ?? true)
   return reader.until(null, false)
 }
 
-/** More of them inside one another are no honest Dockerfile. */
+/** Deeper nesting does not occur in an honest Dockerfile. */
 const deepest = 100
 
 class Reader {
@@ -35,7 +35,7 @@ class Reader {
     private readonly quotes: boolean,
   ) {}
 
-  /** Reads up to `stop` and past it; `rawEscapes` keeps escape characters, for patterns. */
+  /** Reads up to and past `stop`; `rawEscapes` keeps escape characters, for patterns. */
   until(stop: string | null, rawEscapes: boolean): string {
     let out = ''
     while (this.at < this.text.length) {
@@ -140,7 +140,7 @@ class Reader {
   }
 }
 
-/** `#` and `%` cut the shortest match at the start or end, doubled the longest. */
+/** `#` and `%` remove the shortest match at the start or end; doubled, the longest. */
 function trim(value: string, word: string, operator: '#' | '%'): string {
   const longest = word.startsWith(operator)
   const glob = parseTextGlob(longest ? word.slice(1) : word)
@@ -151,7 +151,7 @@ function trim(value: string, word: string, operator: '#' | '%'): string {
   return (fromEnd ? rest.reverse() : rest).join('')
 }
 
-/** Longer values are not worth the quadratic time. */
+/** Longer values are not worth quadratic time. */
 const maxReplaceLength = 10_000
 
 function replace(value: string, glob: Glob, replacement: string, all: boolean): string {
@@ -173,7 +173,7 @@ function replace(value: string, glob: Glob, replacement: string, all: boolean): 
   return out + chars.slice(at).join('')
 }
 
-/** Expands a word of a known line; what cannot be expanded throws with that line. */
+/** Expands a word from a known line; errors name that line. */
 export function expandAt(text: string, variables: Variables, at: Place, options: ExpandOptions = {}): string {
   try {
     return expand(text, variables, options)

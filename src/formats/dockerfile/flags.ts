@@ -2,7 +2,7 @@ import type { Command } from './instruction.ts'
 import type { LogicalLine } from './lines.ts'
 import { dockerfileError, type Place, parseJsonStrings, splitPlain } from './words.ts'
 
-/** The options of one instruction, each asked for once by name; one that is not asked for is an error. */
+/** The options of one instruction. Each is queried by name; options that are never queried are errors. */
 export class Flags {
   private readonly values = new Map<string, string[]>()
 
@@ -18,14 +18,14 @@ export class Flags {
     }
   }
 
-  /** Every value of an option that may stand more than once. */
+  /** All values of a repeatable option. */
   all(name: string): readonly string[] {
     const values = this.values.get(name) ?? []
     this.values.delete(name)
     return values
   }
 
-  /** The value of an option that may stand once. */
+  /** The value of an option that may occur once. */
   one(name: string): string | null {
     const values = this.all(name)
     if (values.length > 1) throw dockerfileError(this.at, `${this.instruction} --${name} occurs twice`)
@@ -33,7 +33,7 @@ export class Flags {
     return values[0] ?? null
   }
 
-  /** An option that is on when it stands alone. */
+  /** An option that is on if given without a value. */
   switch(name: string, fallback: boolean): boolean {
     const value = this.all(name).at(-1)
     if (value === undefined) return fallback
@@ -49,14 +49,14 @@ export class Flags {
     return this.values.has(name)
   }
 
-  /** Call last: throws for an option that is not known. */
+  /** Call last: throws for unknown options. */
   end(): void {
     const unknown = [...this.values.keys()][0]
     if (unknown !== undefined) throw dockerfileError(this.at, `${this.instruction} has no option --${unknown}`)
   }
 }
 
-/** What a parser of one instruction gets. */
+/** The input of an instruction's parser. */
 export interface InstructionText {
   readonly at: Place
   readonly source: LogicalLine
@@ -64,7 +64,7 @@ export interface InstructionText {
   readonly escapeChar: string
 }
 
-/** A JSON array is a program with arguments; anything else is a line for the shell. */
+/** A JSON array is a program with arguments; anything else is a shell line. */
 export function parseCommand(text: string, at: Place): Command {
   const argv = parseJsonStrings(text)
   if (argv === 'mixed') throw dockerfileError(at, `expected only strings in ${text}`)

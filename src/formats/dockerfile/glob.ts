@@ -1,6 +1,6 @@
 /**
- * Patterns as Docker knows them, matched without backtracking: a hostile pattern costs length times length, never more.
- * A glob is a row of states; each state says which characters lead on and which may be skipped.
+ * Docker's patterns, matched without backtracking: a hostile pattern costs at most length times length. A glob is a
+ * sequence of states; each says which characters advance it and whether it may be skipped.
  */
 export type Glob = readonly State[]
 
@@ -8,7 +8,7 @@ type State =
   | { readonly kind: 'one'; readonly accepts: (char: string) => boolean }
   /** Any number of accepted characters. */
   | { readonly kind: 'many'; readonly accepts: (char: string) => boolean }
-  /** Nothing, or anything that ends in a slash; the state after it is its own loop. */
+  /** Nothing, or anything that ends in a slash; the next state is its own loop. */
   | { readonly kind: 'directories' }
   | { readonly kind: 'directories-loop' }
 
@@ -16,7 +16,10 @@ export class GlobError extends Error {
   override readonly name = 'GlobError'
 }
 
-/** A pattern over paths: `*` and `?` stop at slashes, `[a-z]` and `[^a]` are sets, and with `deep` a `**` crosses slashes. */
+/**
+ * Parses a path pattern: `*` and `?` stop at slashes, `[a-z]` and `[^a]` are sets, and with `deep` a `**` crosses
+ * slashes.
+ */
 export function parsePathGlob(pattern: string, options: { readonly deep: boolean }): Glob {
   const chars = Array.from(pattern)
   const states: State[] = []
@@ -43,7 +46,7 @@ export function parsePathGlob(pattern: string, options: { readonly deep: boolean
   return states
 }
 
-/** A pattern over plain text: `*` is anything, `?` any one character; brackets stand for themselves. */
+/** Parses a text pattern: `*` is anything, `?` any one character; brackets are literal. */
 export function parseTextGlob(pattern: string): Glob {
   const chars = Array.from(pattern)
   const states: State[] = []
@@ -62,7 +65,7 @@ export function matchesGlob(glob: Glob, text: string): boolean {
   return matchedLengths(glob, chars, 0).at(-1) === chars.length
 }
 
-/** How many characters from `start` on the glob can match, in rising order. */
+/** The lengths that the glob can match from `start`, in ascending order. */
 export function matchedLengths(glob: Glob, chars: readonly string[], start: number): readonly number[] {
   const lengths: number[] = []
   let alive = skipAhead(glob, new Set([0]))
@@ -93,7 +96,7 @@ function step(glob: Glob, alive: ReadonlySet<number>, char: string): Set<number>
   return next
 }
 
-/** Adds what can be reached without reading; a Set is walked in the order of insertion, additions included. */
+/** Adds states reachable without reading; a Set is iterated in insertion order, including additions. */
 function skipAhead(glob: Glob, alive: Set<number>): Set<number> {
   for (const index of alive) {
     const kind = glob[index]?.kind

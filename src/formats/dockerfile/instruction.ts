@@ -1,6 +1,6 @@
 import type { Heredoc } from './lines.ts'
 
-/** What RUN, CMD, ENTRYPOINT and HEALTHCHECK start: a line for the shell, or a program with its arguments. */
+/** What RUN, CMD, ENTRYPOINT and HEALTHCHECK start: a shell line, or a program with its arguments. */
 export type Command =
   | { readonly form: 'shell'; readonly text: string }
   | { readonly form: 'exec'; readonly argv: readonly string[] }
@@ -24,7 +24,7 @@ export interface CopyInstruction {
   readonly kind: 'copy'
   readonly line: number
   readonly name: 'COPY' | 'ADD'
-  /** Words still to be expanded; a heredoc's mark stands for its text. */
+  /** Words still to be expanded; a heredoc's mark is replaced by its text. */
   readonly sources: readonly (string | Heredoc)[]
   readonly dest: string
   readonly from: string | null
@@ -58,9 +58,9 @@ export type Instruction =
   | { readonly kind: 'entrypoint'; readonly line: number; readonly command: Command }
   | { readonly kind: 'cmd'; readonly line: number; readonly command: Command }
   | { readonly kind: 'volume'; readonly line: number; readonly paths: readonly string[] }
-  /** EXPOSE, LABEL, MAINTAINER, STOPSIGNAL: facts about an image that change no file and no command. */
+  /** EXPOSE, LABEL, MAINTAINER, STOPSIGNAL: image metadata that affects neither files nor commands. */
   | { readonly kind: 'label'; readonly line: number }
-  /** Well-formed, but nothing a replay can honour; an error only if its stage is needed. */
+  /** Well-formed, but unsupported; an error only if its stage is needed. */
   | { readonly kind: 'refused'; readonly line: number; readonly reason: string }
 
 export interface Argument {
@@ -79,7 +79,7 @@ export interface Stage {
   readonly instructions: readonly Instruction[]
 }
 
-/** A Dockerfile, read but not yet expanded. */
+/** A Dockerfile, parsed but not yet expanded. */
 export interface Dockerfile {
   readonly file: string
   readonly escapeChar: string

@@ -39,7 +39,7 @@ test('a hostile line costs no more than its length', () => {
   ])
 })
 
-/** The lines of a file, none when it is not well-formed. */
+/** The lines of a file; none if it is malformed. */
 function linesOf(text: string) {
   try {
     return readLines(text, 'Dockerfile').lines

@@ -1,27 +1,27 @@
 import { dockerfileError, type Place, parseJsonStrings, splitRaw, takeFlags } from './words.ts'
 
-/** A text that stands in the Dockerfile itself, between `<<NAME` and `NAME`. */
+/** A text embedded in the Dockerfile, between `<<NAME` and `NAME`. */
 export interface Heredoc {
   readonly name: string
-  /** Tabs already taken off where `<<-` asks for it. */
+  /** With leading tabs already removed for `<<-`. */
   readonly content: string
-  /** Exactly what stood between the two marks. */
+  /** Exactly what is between the two marks. */
   readonly raw: string
-  /** Where that stands in the file. */
+  /** Its offset in the file. */
   readonly start: number
-  /** False when the name was quoted: nothing in the content is expanded. */
+  /** False if the name was quoted: nothing in the content is expanded. */
   readonly expand: boolean
 }
 
-/** One instruction, its continued lines joined. */
+/** One instruction, with continuation lines joined. */
 export interface LogicalLine {
-  /** Where it starts, counted from 1. */
+  /** Its first line, counted from 1. */
   readonly line: number
-  /** In capitals. */
+  /** In upper case. */
   readonly name: string
   readonly flags: readonly string[]
   readonly rest: string
-  /** For each character of `rest`, where it stands in the file. */
+  /** For each character of `rest`, its offset in the file. */
   readonly offsets: readonly number[]
   readonly heredocs: readonly Heredoc[]
 }
@@ -33,7 +33,7 @@ export interface DockerfileLines {
   readonly lines: readonly LogicalLine[]
 }
 
-/** Joins continued lines, drops comments, and collects heredocs. */
+/** Joins continuation lines, drops comments, and collects heredocs. */
 export function readLines(text: string, file: string): DockerfileLines {
   const physical = splitPhysical(text)
   const directives = readDirectives(physical, file)
@@ -57,7 +57,7 @@ export function readLines(text: string, file: string): DockerfileLines {
   return { escapeChar, syntax: directives.get('syntax') ?? null, lines }
 }
 
-/** One line of the file, without its line feed, and where it starts. */
+/** One line of the file, without its line feed, and its offset. */
 interface PhysicalLine {
   readonly text: string
   readonly start: number
@@ -75,7 +75,7 @@ function splitPhysical(text: string): PhysicalLine[] {
     })
 }
 
-/** `# name=value` lines count only at the very top. */
+/** `# name=value` lines only count at the very top. */
 function readDirectives(physical: readonly PhysicalLine[], file: string): Map<string, string> {
   const directives = new Map<string, string>()
   for (const [index, { text }] of physical.entries()) {
@@ -95,7 +95,7 @@ function readDirectives(physical: readonly PhysicalLine[], file: string): Map<st
 
 interface Joined {
   readonly text: string
-  /** For each character of `text`, where it stands in the file. */
+  /** For each character of `text`, its offset in the file. */
   readonly offsets: readonly number[]
   readonly next: number
 }
@@ -110,7 +110,7 @@ function joinContinued(physical: readonly PhysicalLine[], first: number, escapeC
     const { text: whole = '', start = 0 } = physical[next] ?? {}
     const line = stripEnding(whole)
     const isFirst = next === first
-    // Comments and empty lines inside a continued instruction vanish without ending it.
+    // Comments and empty lines inside a continued instruction are dropped without ending it.
     if (!isFirst && (line.trim() === '' || line.trimStart().startsWith('#'))) continue
     const indent = isFirst ? line.length - line.trimStart().length : 0
     const taken = takeContinuation(line.slice(indent), escapeChar)
@@ -121,7 +121,7 @@ function joinContinued(physical: readonly PhysicalLine[], first: number, escapeC
   return { text, offsets, next }
 }
 
-/** A last escape character continues the line, unless it is itself escaped. */
+/** A trailing escape character continues the line, unless it is itself escaped. */
 function takeContinuation(line: string, escapeChar: string): { text: string; open: boolean } {
   let end = line.length
   while (line[end - 1] === ' ' || line[end - 1] === '\t') end--

@@ -50,7 +50,7 @@ describe('lines', () => {
     const gap = fc.constantFrom('\\\n', '\\  \n', '\\\n# note \\\n', '\\\n\n', '\\\r\n', '\\\n   # x\n\n')
     fc.assert(
       fc.property(piece, fc.array(fc.tuple(gap, piece), { maxLength: 6 }), (first, more) => {
-        // What starts a line must not look like a comment or an empty line, which vanish.
+        // A line must not start like a comment or be empty, because those are dropped.
         const cut = `RUN x${first}${more.map(([between, text]) => `${between}_${text}`).join('')}`
         const whole = `RUN x${first}${more.map(([, text]) => `_${text}`).join('')}`
         expect(only(cut)).toEqual(only(whole))

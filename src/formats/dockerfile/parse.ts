@@ -3,10 +3,10 @@ import type { Argument, Dockerfile, Instruction, RunMount, Stage } from './instr
 import { parseHeredocMark, readLines } from './lines.ts'
 import { dockerfileError, parseJsonStrings, splitPlain, splitRaw } from './words.ts'
 
-/** Real files have fewer, and each is compared with those before it. */
+/** Real files have fewer, and each stage is compared with all earlier ones. */
 const maxStages = 1000
 
-/** Reads a Dockerfile into stages of instructions; what is not well-formed throws with its line. `file` is for messages. */
+/** Parses a Dockerfile into stages of instructions; errors name the line. `file` is for messages. */
 export function parseDockerfile(text: string, file: string): Dockerfile {
   const nul = text.indexOf('\0')
   if (nul >= 0) throw dockerfileError({ file, line: text.slice(0, nul).split('\n').length }, 'there is a NUL character')
@@ -194,7 +194,7 @@ export function parseDurationSec(text: string): number | null {
 
 const mountTypes = ['bind', 'cache', 'tmpfs', 'secret', 'ssh']
 
-/** Reads RUN with its options; secrets, agents' keys and extra rights are refused. */
+/** Parses RUN with its options; secrets, ssh agents and extra privileges are refused. */
 function parseRun({ at, source, flags }: InstructionText): Instruction {
   const line = at.line
   const mounts = flags.all('mount').map(parseMount)

@@ -16,7 +16,7 @@ import { parseHeredocMark } from './lines.ts'
 import { type CopyStep, type DirectoryStep, type InlineFile, type RunStep, type Step, scriptsDir } from './step.ts'
 import { dockerfileError, type Place } from './words.ts'
 
-/** What is in force at one point of a stage. */
+/** The state at one point of a stage. */
 export interface StageState {
   readonly env: Map<string, string>
   readonly args: Map<string, string>
@@ -30,7 +30,7 @@ export interface StageState {
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const defaultShell = ['/bin/sh', '-c']
 
-/** How a stage begins: as the stage it is based on ended, or with Docker's defaults. */
+/** A stage's initial state: the final state of the stage it is based on, or Docker's defaults. */
 export function firstState(base: StageState | undefined): StageState {
   if (base) return { ...base, env: new Map(base.env), args: new Map(base.args) }
   return {
@@ -49,9 +49,9 @@ export interface StageContext {
   readonly stage: Stage
   readonly index: number
   readonly globals: ReadonlyMap<string, string>
-  /** Changed as the stage goes on. */
+  /** Changes as the stage proceeds. */
   readonly state: StageState
-  /** Added to. */
+  /** Appended to. */
   readonly notes: string[]
 }
 
@@ -116,7 +116,7 @@ class Planner {
     }
   }
 
-  /** ENV wins over an ARG of the same name. */
+  /** ENV takes precedence over an ARG of the same name. */
   private variables(): Map<string, string> {
     return new Map([...this.state.args, ...this.state.env])
   }
@@ -125,7 +125,7 @@ class Planner {
     return expandAt(text, this.variables(), this.at, this.context.dockerfile)
   }
 
-  /** An ARG without a default takes the value it has before the first FROM. */
+  /** An ARG without a default takes the value from before the first FROM. */
   private declare({ name, value }: Argument): void {
     const given = value === null ? this.context.globals.get(name) : this.expand(value)
     if (given !== undefined) this.state.args.set(name, given)
@@ -165,7 +165,7 @@ class Planner {
     )
   }
 
-  /** A lone heredoc is the script itself; otherwise heredocs go to the shell, which understands them. */
+  /** A single heredoc is the script itself; otherwise the shell gets the heredocs and handles them. */
   private command({ command, heredocs }: RunInstruction): Pick<RunStep, 'argv' | 'script'> {
     const [first] = heredocs
     if (command.form === 'exec' || first === undefined) return { argv: this.argvOf(command), script: null }
@@ -250,7 +250,7 @@ class Planner {
   }
 }
 
-/** Index of the earlier stage that `--from` names, or null when it names none. */
+/** The index of the earlier stage that `--from` names, or null. */
 export function findStage(dockerfile: Dockerfile, from: string, before: number): number | null {
   const index = /^\d+$/.test(from)
     ? Number(from)

@@ -4,7 +4,7 @@ import { findStage, firstState, planStage, type StageState } from './plan-stage.
 import type { ImageConfig, Plan, PlannedStage } from './step.ts'
 import { dockerfileError } from './words.ts'
 
-/** Expands every variable and resolves every reference between stages; what cannot be honoured throws with its line. */
+/** Expands every variable and resolves every reference between stages; errors name the line. */
 export function planDockerfile(dockerfile: Dockerfile, platform: string): Plan {
   const { file } = dockerfile
   const globals = expandGlobals(dockerfile, platform)
@@ -30,8 +30,8 @@ export function planDockerfile(dockerfile: Dockerfile, platform: string): Plan {
 }
 
 /**
- * The images from outside that a Dockerfile starts from: the line, the word as written, and what it stands for. `args` are given
- * for its ARGs.
+ * The external images a Dockerfile starts from: the line, the word as written, and its expansion. `args` are values for
+ * its ARGs.
  */
 export function basesOf(
   dockerfile: Dockerfile,
@@ -48,7 +48,7 @@ export function basesOf(
 
 type Base = PlannedStage['base']
 
-/** ARGs before the first FROM, and what Docker says about the platform. */
+/** ARGs before the first FROM, plus Docker's platform variables. */
 function expandGlobals(
   dockerfile: Dockerfile,
   platform: string,
@@ -85,7 +85,7 @@ function findBase(dockerfile: Dockerfile, stage: Stage, index: number, globals: 
   return { image }
 }
 
-/** The last stage and, from there, every stage that one of these starts from or copies from. */
+/** The last stage and, transitively, every stage that one of these starts from or copies from. */
 function findNeeded(dockerfile: Dockerfile, bases: readonly Base[]): ReadonlySet<number> {
   const needed = new Set([dockerfile.stages.length - 1])
   for (const index of needed) {

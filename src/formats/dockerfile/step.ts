@@ -1,6 +1,6 @@
 import type { Healthcheck } from '../../core/task.ts'
 
-/** A file whose text stands in the Dockerfile. */
+/** A file whose text is in the Dockerfile. */
 export interface InlineFile {
   readonly name: string
   readonly content: string
@@ -17,7 +17,7 @@ export interface RunStep {
   readonly user: string | undefined
   readonly workdir: string
   readonly network: 'host' | 'none'
-  /** A heredoc that is a program of its own; `argv` starts it under `scriptsDir`. */
+  /** A heredoc that is a program in its own right; `argv` starts it in `scriptsDir`. */
   readonly script: InlineFile | null
 }
 
@@ -28,9 +28,9 @@ export interface CopyStep {
   readonly name: 'COPY' | 'ADD'
   /** Index of the stage to copy from; null for the build context. */
   readonly from: number | null
-  /** Paths or patterns, in order; a file stands for its own text. */
+  /** Paths or patterns, in order; an inline file stands for its own text. */
   readonly sources: readonly (string | InlineFile)[]
-  /** Absolute; ends in a slash when it must be a directory. */
+  /** Absolute; ends in a slash if it must be a directory. */
   readonly dest: string
   /** `user` or `user:group`, names or numbers; null for root. */
   readonly chown: string | null
@@ -38,13 +38,13 @@ export interface CopyStep {
   readonly unpack: boolean
 }
 
-/** A directory that must exist: WORKDIR and VOLUME. */
+/** A directory that must exist: from WORKDIR or VOLUME. */
 export interface DirectoryStep {
   readonly kind: 'directory'
   readonly line: number
   readonly title: string
   readonly path: string
-  /** Who owns it if it has to be made. */
+  /** Its owner if it has to be created. */
   readonly user: string | undefined
 }
 
@@ -66,13 +66,13 @@ export interface PlannedStage {
   readonly config: ImageConfig
 }
 
-/** What has to be done to make the image: the stages it needs, in order, the image itself last. */
+/** How to build the image: the stages it needs, in order, with the image itself last. */
 export interface Plan {
   readonly file: string
   readonly stages: readonly PlannedStage[]
-  /** Things a reader of the results must know. */
+  /** What a reader of the results should know. */
   readonly notes: readonly string[]
 }
 
-/** Where the program of a RUN heredoc that starts with `#!` is found. */
+/** Where the program in a RUN heredoc that starts with `#!` is placed. */
 export const scriptsDir = '/dev/pipes'

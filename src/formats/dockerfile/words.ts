@@ -7,7 +7,7 @@ export interface Flagged {
   readonly rest: string
 }
 
-/** Takes the leading `--name[=value]` words off; quotes and backslashes in them are resolved. */
+/** Takes off leading `--name[=value]` words, resolving quotes and backslashes in them. */
 export function takeFlags(text: string): Flagged {
   const flags: string[] = []
   let at = 0
@@ -37,7 +37,7 @@ function readFlag(text: string, start: number): { readonly word: string; readonl
   return { word, end: at }
 }
 
-/** Splits at unquoted white space and keeps quotes and escapes as they stand; `closed` is false inside an open quote. */
+/** Splits at unquoted white space, keeping quotes and escapes; `closed` is false if a quote is left open. */
 export function splitRaw(
   text: string,
   escapeChar: string,
@@ -66,7 +66,7 @@ export function splitPlain(text: string): readonly string[] {
   return text.split(/[\t\v\f\r ]+/).filter((word) => word !== '')
 }
 
-/** The strings of a JSON array; null when the text is no JSON array at all, `mixed` when it holds anything but plain strings. */
+/** The strings of a JSON array; null if the text is not a JSON array, `mixed` if it holds anything but strings. */
 export function parseJsonStrings(text: string): readonly string[] | 'mixed' | null {
   if (!text.startsWith('[')) return null
   let value: unknown
@@ -91,7 +91,7 @@ export interface Place {
   readonly line: number
 }
 
-/** The task's own fault: a Dockerfile that is wrong, or asks for something that cannot be honoured here. */
+/** An error blamed on the task: its Dockerfile is wrong, or needs something unsupported here. */
 export function dockerfileError(at: Place, message: string): BoundaryError {
   return new BoundaryError('task', `${at.file}:${at.line}: ${message}`, {
     code: 'EnvironmentBuildError',

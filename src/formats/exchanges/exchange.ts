@@ -2,13 +2,13 @@ import type { ReplyMark } from '../../core/agent.ts'
 import type { ChatMessage, ModelFacts, ModelReply, ToolDefinition } from '../../core/model.ts'
 
 export const exchangesSchema = 'exchanges/1'
-/** More than this is neither written nor read: a black-box agent decides how much it says. */
+/** The limit for writing and reading: a black-box agent decides how much it says. */
 export const exchangesLimitBytes = 256 << 20
 
-/** The conversation of an agent that names none. */
+/** The conversation of an agent that does not name it. */
 export const mainConversation = 'main'
 
-/** What is kept of a reply. Token ids are in the trajectory only. */
+/** The stored part of a reply. Token ids are only in the trajectory. */
 export type ExchangeReply = Omit<ModelReply, 'tokens' | 'call'>
 
 /** The first line of a file, with what the agent knew about its model. */
@@ -17,13 +17,13 @@ export interface HeadLine {
   readonly model?: Pick<ModelFacts, 'contextTokens' | 'outputTokens'>
 }
 
-/** A completed call as a line: what is new since the last call of its thread. */
+/** A completed call as a line: what is new since the previous call of its thread. */
 export interface ExchangeLine {
   readonly call: number
   readonly timestamp: string
   readonly thread: number
   readonly conversation: string
-  /** The API by which a command-line agent asked. */
+  /** The API that a command-line agent used. */
   readonly dialect?: string
   /** The thread a new one is forked from, when it begins like it. */
   readonly from?: number

@@ -4,29 +4,29 @@ import { openJournal, type TrajectoryJournal } from '../journal.ts'
 import { commonLength, continuationOf, indexAfter } from './conversation.ts'
 import { type RecordedAgent, Thread } from './thread.ts'
 
-/** What is written down of one call, whichever way it ends. */
+/** What is recorded about one call, however it ends. */
 export interface RecordedCall {
   reply(reply: ModelReply): void
   fail(code: string, message: string): void
 }
 
-/** Writes an agent's calls into its trajectory while they happen. */
+/** Records an agent's calls into its trajectory as they happen. */
 export interface CallRecorder {
   begin(request: ModelRequest): RecordedCall
-  /** Whether an agent said more than is recorded of one trial: nothing more should be asked for it. */
+  /** Whether an agent said more than is recorded for one trial; no more calls should then be made for it. */
   isFull(): boolean
-  /** Renders the trajectories; gives the names of their files. */
+  /** Renders the trajectories; returns the names of their files. */
   finish(): Promise<readonly string[]>
 }
 
 const mainFile = 'trajectory.json'
-/** More than agents say in the longest trials: each message counts once, however often it is sent. */
+/** More than agents say in the longest trials; each message counts once, however often it is sent. */
 const limits = { chars: 64 << 20, threads: 2000 }
 
 /**
- * Starts recording into a directory. The conversation with the tools becomes `trajectory.json`; when its history is
- * rewritten it goes on in `trajectory.cont-N.json`; whatever else is asked beside it becomes `trajectory.side-N.json`.
- * Every text passes through `mask` before it is written.
+ * Starts recording into a directory. The conversation with tools becomes `trajectory.json`; when its history is
+ * rewritten, it continues in `trajectory.cont-N.json`; other calls become `trajectory.side-N.json`. Every text passes
+ * through `mask` before it is written.
  */
 export async function openCallRecorder(
   dir: string,
@@ -51,7 +51,7 @@ export async function openCallRecorder(
   }
 }
 
-/** The conversations of an agent, one of which is the main one. */
+/** An agent's conversations, one of which is the main one. */
 class Threads {
   private readonly all: Thread[] = []
   private main: Thread | null = null
@@ -63,7 +63,7 @@ class Threads {
     private readonly agent: RecordedAgent,
   ) {}
 
-  /** The conversation that a request goes on with: the longest that fits, or a new one. */
+  /** Finds the conversation that a request continues, the longest one that fits, or starts a new one. */
   follow(request: ModelRequest): { thread: Thread; again: boolean } {
     const fitting = this.all.flatMap((thread) => {
       const on = continuationOf(thread.known, request.messages)
@@ -106,7 +106,7 @@ class Threads {
 
 function roleOf({ messages, tools = [] }: ModelRequest): string {
   const first = messages[0]
-  // The start of the rules: their end is where agents put the date and the files they see.
+  // Only the start of the system prompt, because agents put the date and visible files at the end.
   const rules = first?.role === 'system' ? first.content.slice(0, 500) : ''
   return JSON.stringify([rules, tools.map(({ name }) => name).sort()])
 }

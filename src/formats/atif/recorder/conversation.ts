@@ -1,13 +1,16 @@
 import type { ChatMessage } from '../../../core/model.ts'
 
-/** How a request goes on from a conversation: where what is new in it begins, and whether the last reply is asked for again. */
+/** How a request continues a conversation: where its new part begins, and whether it requests the last reply again. */
 export interface Continuation {
   /** Index into the request's messages. */
   readonly newFrom: number
   readonly again: boolean
 }
 
-/** Looks whether a request goes on from a known conversation. System messages before what is new may differ: some carry the time. */
+/**
+ * Checks whether a request continues a known conversation. System messages before the new part may differ, because some
+ * contain the time.
+ */
 export function continuationOf(known: readonly ChatMessage[], messages: readonly ChatMessage[]): Continuation | null {
   const spoken = spokenIn(messages)
   const common = commonLength(known, messages)
@@ -17,12 +20,12 @@ export function continuationOf(known: readonly ChatMessage[], messages: readonly
   return lost && common > 0 ? { newFrom: messages.length, again: true } : null
 }
 
-/** What was said by anybody but the system; a reply without a word or a call leaves no mark. */
+/** All messages except system messages; a reply without text or tool calls leaves no trace. */
 export function spokenIn(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   return messages.filter(isSpoken)
 }
 
-/** How many spoken messages a conversation and a request have in common, from the start. */
+/** How many leading non-system messages a conversation and a request have in common. */
 export function commonLength(known: readonly ChatMessage[], messages: readonly ChatMessage[]): number {
   const spoken = spokenIn(messages)
   const differs = known.findIndex((message, i) => {
@@ -32,7 +35,7 @@ export function commonLength(known: readonly ChatMessage[], messages: readonly C
   return differs < 0 ? known.length : differs
 }
 
-/** Where a request's messages stand after a number of spoken ones. */
+/** The index in a request's messages after a number of non-system ones. */
 export function indexAfter(messages: readonly ChatMessage[], spoken: number): number {
   let seen = 0
   for (const [i, message] of messages.entries()) {
@@ -46,7 +49,10 @@ function isSpoken({ role, content, toolCalls = [] }: ChatMessage): boolean {
   return role !== 'system' && (role !== 'assistant' || content.trim() !== '' || toolCalls.length > 0)
 }
 
-/** Agents hand a reply back in their own shape: ids, spaces and words beside a call may change on the way. */
+/**
+ * Compares messages loosely, because agents send a reply back in their own form: ids, spaces and text next to a call
+ * may change.
+ */
 export function isSame(a: ChatMessage, b: ChatMessage): boolean {
   if (a.role !== b.role) return false
   if (a.role !== 'assistant') return a.content === b.content

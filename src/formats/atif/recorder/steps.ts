@@ -4,14 +4,14 @@ import { jsonObject } from '../../dialect-server/read-request.ts'
 import type { NewStep } from '../journal.ts'
 import type { Observation, StepMetrics } from '../trajectory.ts'
 
-/** A call that came to no reply. */
+/** A call that got no reply. */
 export interface FailedCall {
   readonly code: string
   readonly message: string
   readonly timestamp: string
 }
 
-/** A message of a request as a step; `copied` when an earlier trajectory has it too. */
+/** A message of a request as a step; `copied` if an earlier trajectory has it too. */
 export function stepOfMessage(message: ChatMessage, copied: boolean): NewStep {
   const { role, content, reasoning, toolCalls = [] } = message
   const timestamp = utcNow()
@@ -19,7 +19,7 @@ export function stepOfMessage(message: ChatMessage, copied: boolean): NewStep {
     const source = role === 'system' ? ('system' as const) : ('user' as const)
     return { timestamp, source, message: content, ...(copied && { is_copied_context: true }) }
   }
-  // Words of the model that we did not hear it say: nothing to learn from, whatever made them.
+  // Model text that was not recorded here must not be learned from, whatever its origin.
   return {
     timestamp,
     source: 'agent',
@@ -31,7 +31,7 @@ export function stepOfMessage(message: ChatMessage, copied: boolean): NewStep {
   }
 }
 
-/** What a model answered, as a step. */
+/** A model's reply as a step. */
 export function stepOfReply(
   model: string,
   reply: ModelReply,
@@ -57,7 +57,7 @@ export function stepOfReply(
   }
 }
 
-/** Results of tools as what came of the step that called them. */
+/** Tool results as the observation of the step that called the tools. */
 export function observationOf(results: readonly ChatMessage[], calls: readonly ToolCall[]): Observation {
   const ids = new Set(calls.map(({ id }) => id))
   return {
@@ -68,7 +68,7 @@ export function observationOf(results: readonly ChatMessage[], calls: readonly T
   }
 }
 
-/** Tools in the words most readers of trajectories know. */
+/** Tools in the format that most readers of trajectories know. */
 export function atifTools(tools: readonly ToolDefinition[]): Record<string, unknown>[] {
   return tools.map(({ name, description, parameters }) => ({
     type: 'function',

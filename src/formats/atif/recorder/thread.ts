@@ -4,7 +4,7 @@ import { atifVersion, type FinalMetrics } from '../trajectory.ts'
 import { spokenIn } from './conversation.ts'
 import { atifTools, type FailedCall, observationOf, stepOfMessage, stepOfReply } from './steps.ts'
 
-/** Who is recorded. */
+/** The agent being recorded. */
 export interface RecordedAgent {
   readonly name: string
   readonly version: string
@@ -12,27 +12,27 @@ export interface RecordedAgent {
   readonly sessionId: string
 }
 
-/** Of the calls that fail one after another, the first are told. */
+/** Only the first of a series of consecutive failed calls are recorded. */
 const mostFailures = 100
 
 function charsOf({ content, reasoning = '', toolCalls = [] }: ChatMessage): number {
-  // A message of no words is written down too.
+  // Empty messages also take up space.
   return toolCalls.reduce((sum, call) => sum + call.arguments.length, 100 + content.length + reasoning.length)
 }
 
-/** One conversation of an agent with its model, and the file it is written to. */
+/** One conversation of an agent with its model, and its file. */
 export class Thread {
-  /** What both sides said so far, the system's part left out. */
+  /** What both sides have said so far, without system messages. */
   known: readonly ChatMessage[] = []
   steps = 0
-  /** How much was written down of what the agent said. */
+  /** How much of what the agent said has been recorded. */
   heardChars = 0
   private calls: readonly ToolCall[] = []
   private failed: FailedCall[] = []
   private readonly total = { prompt: 0, completion: 0, cached: 0, cost: 0, priced: false }
   private closed = false
 
-  /** What tells agents with the same model apart: their rules and tools. */
+  /** Tells agents with the same model apart by their system prompt and tools. */
   readonly role: string
 
   constructor(
@@ -52,7 +52,7 @@ export class Thread {
     journal.add({ kind: 'open', file, head })
   }
 
-  /** Writes down what a request adds; of messages an earlier trajectory has too, the first `copied`, it says so. */
+  /** Records what a request adds; the first `copied` messages are marked as present in an earlier trajectory. */
   hear(messages: readonly ChatMessage[], newFrom: number, copied = 0): void {
     let results: ChatMessage[] = []
     const flush = () => {
@@ -72,7 +72,7 @@ export class Thread {
     this.known = spokenIn(messages)
   }
 
-  /** Writes down what the model answered to a request. */
+  /** Records a model's reply to a request. */
   reply(messages: readonly ChatMessage[], reply: ModelReply, again: boolean): void {
     this.add(stepOfReply(this.agent.model, reply, this.failed, again), reply.toolCalls)
     this.failed = []

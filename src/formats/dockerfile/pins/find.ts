@@ -7,29 +7,29 @@ import { type Manager, readInstall } from './install.ts'
 import { readPackage } from './package.ts'
 import { readCommands, type ShellWord } from './shell.ts'
 
-/** How a sandbox is asked what a manager has installed. */
+/** How to ask a sandbox what a package manager has installed. */
 export interface Question extends RunPlace {
   readonly manager: Manager
   readonly argv: readonly string[]
 }
 
-/** Something a Dockerfile asks for without an exact version. */
+/** Something a Dockerfile requests without an exact version. */
 export interface Pinnable {
   /** `image` for a FROM. */
   readonly manager: Manager | 'image'
   readonly name: string
-  /** As it is written, quotes taken off. */
+  /** As written, without quotes. */
   readonly written: string
-  /** The beginning and the end of that, which stay. */
+  /** Its beginning and end, which stay. */
   readonly kept: readonly [before: string, after: string]
   readonly line: number
-  /** The part of the file that an exact version replaces, and what the version gets in front. */
+  /** The part of the file that an exact version replaces, and the prefix for the version. */
   readonly edit: { readonly start: number; readonly end: number; readonly mark: string }
   /** Null for an image. */
   readonly question: Question | null
 }
 
-/** Something that stays as it is, and why. */
+/** Something left unpinned, and why. */
 export interface LeftAlone {
   readonly manager: Manager | 'image'
   readonly written: string
@@ -42,7 +42,7 @@ export interface Found {
   readonly left: readonly LeftAlone[]
 }
 
-/** Finds what a Dockerfile takes without saying exactly which: images, and packages of apt, pip and npm. */
+/** Finds what a Dockerfile requests without an exact version: images, and packages of apt, pip and npm. */
 export function findPinnable(text: string, file: string): Found {
   const dockerfile = parseDockerfile(text, file)
   const lines = new Map(readLines(text, file).lines.map((line) => [line.line, line]))
@@ -64,7 +64,7 @@ export function findPinnable(text: string, file: string): Found {
 }
 
 interface Draft {
-  /** The number of the line that holds a character of the file. */
+  /** The line number of a file offset. */
   readonly lineAt: (offset: number) => number
   readonly pinnable: Pinnable[]
   readonly left: LeftAlone[]
@@ -81,7 +81,7 @@ function findImage(line: LogicalLine | undefined, written: string, image: string
   }
 }
 
-/** The last stage, and those it starts from: their files are what a sandbox shows. */
+/** The last stage, and those it starts from: a sandbox shows their files. */
 function visibleStages({ stages }: Dockerfile): ReadonlySet<number> {
   const visible = new Set<number>()
   for (let index = stages.length - 1; index >= 0; ) {
@@ -124,7 +124,7 @@ function findPackages(script: Script, place: RunPlace, hidden: string | null, fo
   }
 }
 
-/** Where in the file a part of a word stands; null when it does not stand there in one piece. */
+/** The offset of a part of a word in the file; null if it is not contiguous there. */
 function placeOf({ at }: ShellWord, part: { readonly start: number; readonly end: number }) {
   const before = at[part.start - 1]
   if (before === undefined) return null
@@ -147,21 +147,21 @@ function makeLineFinder(text: string): (offset: number) => number {
   }
 }
 
-/** Where a RUN of a Dockerfile stands, as far as it decides what a program sees. */
+/** The context of a RUN in a Dockerfile, as far as it decides what a program sees. */
 interface RunPlace {
-  /** The user that runs it; null for the user that a sandbox's commands run as. */
+  /** The user that runs it; null for the user of a sandbox's commands. */
   readonly user: string | null
-  /** What later lines put before the PATH that it had. */
+  /** What later lines prepend to the PATH it had. */
   readonly dropPath: string
 }
 
-/** The places of all RUN lines by their line; none where the file asks for more than can be followed here. */
+/** The context of every RUN by its line; empty if the file is too complex to follow here. */
 function readRunPlaces(dockerfile: Dockerfile): ReadonlyMap<number, RunPlace> {
   try {
     const { stages } = planDockerfile(dockerfile, `linux/${process.arch === 'x64' ? 'amd64' : process.arch}`)
     const end = stages.at(-1)?.config
     const last = end?.env.PATH ?? ''
-    // Where nothing is said, it is the base image's user; before a USER that is nearly always root.
+    // Without a USER it is the base image's user; before a USER that is nearly always root.
     const unsaid = end?.user === undefined ? null : 'root'
     const runs = stages.flatMap(({ steps }) => steps).filter((step) => step.kind === 'run')
     return new Map(
@@ -177,10 +177,10 @@ function readRunPlaces(dockerfile: Dockerfile): ReadonlyMap<number, RunPlace> {
   }
 }
 
-/** What a RUN runs, its words placed in the file itself. */
+/** What a RUN executes, with each word's offsets in the file. */
 type Script = readonly (readonly ShellWord[])[]
 
-/** A line for the shell, the text of a heredoc that a shell reads, or a program with its arguments. */
+/** Reads a shell line, a heredoc for a shell, or a program with its arguments. */
 function readScript({ command, heredocs }: RunInstruction, line: LogicalLine): Script {
   const inFile = (at: number) => line.offsets[at] ?? 0
   if (command.form === 'exec') return placed([readStrings(line.rest)], inFile)
@@ -196,7 +196,7 @@ function placed(commands: Script, inFile: (at: number) => number): Script {
   return commands.map((words) => words.map((word) => ({ ...word, at: word.at.map(inFile) })))
 }
 
-/** The strings of a JSON array; one with an escape in it counts as unknown. */
+/** The strings of a JSON array; one containing an escape counts as unknown. */
 function readStrings(text: string): ShellWord[] {
   return [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(({ 1: value = '', index }) => {
     const at = Array.from({ length: value.length }, (_, i) => index + 1 + i)

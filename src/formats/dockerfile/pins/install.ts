@@ -6,17 +6,17 @@ export type Manager = 'apt' | 'pip' | 'npm'
 /** A command that installs packages. */
 export interface Install {
   readonly manager: Manager
-  /** The words that name packages, and those that stand for many at once. */
+  /** The words that name packages, including those that stand for several. */
   readonly packages: readonly ShellWord[]
-  /** What is asked inside a sandbox to learn what this program has installed. */
+  /** The command to run in a sandbox to list what this manager has installed. */
   readonly ask: readonly string[]
   /** Why none of it can be pinned, or null. */
   readonly hopeless: string | null
-  /** Words that name no package and yet bring some, with what they are. */
+  /** Words that name no package but still install some, with the reason. */
   readonly others: readonly { readonly word: ShellWord; readonly why: string }[]
 }
 
-/** Reads a simple command; null when it installs nothing by name. */
+/** Parses a simple command; null if it installs nothing by name. */
 export function readInstall(command: readonly ShellWord[]): Install | null {
   const words = withoutPrefix(command)
   const [program] = words
@@ -35,7 +35,7 @@ export function readInstall(command: readonly ShellWord[]): Install | null {
 
 const keywords = new Set('if then elif else do while until ! { time exec command nohup nice env sudo'.split(' '))
 
-/** Drops what may stand before a program: keywords, variables, `sudo -E`, `env X=1`. */
+/** Drops prefixes of a command: keywords, variables, `sudo -E`, `env X=1`. */
 function withoutPrefix(words: readonly ShellWord[]): readonly ShellWord[] {
   let at = 0
   for (let runsOther = false; at < words.length; at++) {
@@ -79,7 +79,7 @@ const pipValues = new Set(
 )
 const elsewhere = /^(-t|--target|--root|--prefix)(=|$)/
 
-/** `start`: where the words after `pip` begin. */
+/** `start`: the index of the first word after `pip`. */
 function readPip(words: readonly ShellWord[], start: number): Install | null {
   const { plain, options } = sortOut(words.slice(start), pipValues)
   const [action, ...packages] = plain
@@ -129,7 +129,7 @@ function readNpm(words: readonly ShellWord[]): Install | null {
 
 interface SortedOut {
   readonly plain: readonly ShellWord[]
-  /** Each option with its value, which is the option itself where it has none. */
+  /** Each option with its value, or with itself if it has none. */
   readonly options: readonly { readonly name: string; readonly word: ShellWord }[]
 }
 

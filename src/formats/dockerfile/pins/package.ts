@@ -1,16 +1,16 @@
 import type { Manager } from './install.ts'
 import type { ShellWord } from './shell.ts'
 
-/** What a word asks a manager for. `start` to `end` is the part of its value that an exact version replaces. */
+/** What a word requests from a manager. `start` to `end` is the part that an exact version replaces. */
 export type Package =
   | { readonly kind: 'loose'; readonly name: string; readonly start: number; readonly end: number }
   | { readonly kind: 'pinned' }
   | { readonly kind: 'other'; readonly why: string }
 
-/** No package is asked for with more. */
+/** Real package words are never longer. */
 const longestWord = 300
 
-/** Reads a word of an install command. */
+/** Parses a word of an install command. */
 export function readPackage(manager: Manager, word: ShellWord): Package {
   if (/[$`]/.test(word.value) && word.dynamic) return other('a variable of the shell')
   if (word.dynamic) return other('a pattern')
@@ -33,7 +33,7 @@ function readApt(value: string): Package {
 const requirement =
   /^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(\[[A-Za-z0-9._,\s-]*\])?\s*([^;@\s][^;@]*)?(\s*;.*)?$/s
 
-/** `name`, `name[extra]`, `name>=1,<2`, `name==1.2`, with `; marker` perhaps. */
+/** `name`, `name[extra]`, `name>=1,<2`, `name==1.2`, optionally with `; marker`. */
 function readPip(value: string): Package {
   if (/^[a-z+]+:\/\/|^git\+|^[\w.[\],\s-]+@/i.test(value)) return other('an address')
   if (/[/\\]|^\.|\.(whl|zip|tar\.\w+|tgz)$/.test(value.replace(/;.*$/s, ''))) return other('a file')
@@ -46,12 +46,12 @@ function readPip(value: string): Package {
   return loose(pipKey(name), extras === '' ? name.length : value.indexOf(']') + 1, value.length - marker.length)
 }
 
-/** Names of Python packages that differ only in case and punctuation are one. */
+/** Python package names that differ only in case and punctuation are the same. */
 export function pipKey(name: string): string {
   return name.toLowerCase().replace(/[-_.]+/g, '-')
 }
 
-/** `name`, `@scope/name`, with `@range` perhaps. */
+/** `name`, `@scope/name`, optionally with `@range`. */
 function readNpm(value: string): Package {
   const [, name, range] = /^((?:@[a-z0-9~-][\w.~-]*\/)?[a-z0-9~-][\w.~-]*)(@.*)?$/is.exec(value) ?? []
   if (name === undefined) return other(/^[./]|:/.test(value) ? 'a file or an address' : 'not a plain name')

@@ -1,7 +1,7 @@
 import type { Found, LeftAlone, Pinnable, Question } from './find.ts'
 import { isVersion, type Versions } from './versions.ts'
 
-/** What a sandbox knows: the answer to each question, and the digests of images by name. Null where it does not know. */
+/** What a sandbox reported: the answer to each question, and the digests of images by name. Null if unknown. */
 export interface Known {
   readonly versions: (question: Question) => Versions | null
   readonly digest: (image: string) => string | null
@@ -13,7 +13,7 @@ export interface Pin {
   readonly version: string
 }
 
-/** Decides what is pinned to which version; what is not known, or is no version, is left alone. */
+/** Decides which version to pin each item to; unknown or invalid versions are left alone. */
 export function decidePins({ pinnable, left }: Found, known: Known): { pins: Pin[]; left: LeftAlone[] } {
   const pins: Pin[] = []
   const more: LeftAlone[] = []
@@ -32,7 +32,7 @@ function whyNot({ argv }: Question, answer: Versions | null | undefined): string
   return answer ? 'not installed under this name' : `${argv[0]} did not report what is installed`
 }
 
-/** The Dockerfile with the versions in place; every other byte stays. */
+/** The Dockerfile with the versions inserted; every other byte stays the same. */
 export function renderPinned(text: string, pins: readonly Pin[]): string {
   const pieces: string[] = []
   let done = 0
@@ -44,7 +44,7 @@ export function renderPinned(text: string, pins: readonly Pin[]): string {
   return pieces.join('') + text.slice(done)
 }
 
-/** What a pinned word became, for people. */
+/** Describes what a pinned word became. */
 export function renderPin({ pinnable, version }: Pin): string {
   const [before, after] = pinnable.kept
   return `${before}${pinnable.edit.mark}${version}${after}`

@@ -1,29 +1,29 @@
 /** One word of a shell command. */
 export interface ShellWord {
-  /** Quotes and escapes resolved; variables and substitutions as they stand. */
+  /** With quotes and escapes resolved; variables and substitutions stay as written. */
   readonly value: string
-  /** For each character of `value`, where it stands in the text. */
+  /** For each character of `value`, its offset in the text. */
   readonly at: readonly number[]
-  /** Whether the shell may make something else of it: a variable, a substitution, a pattern. */
+  /** Whether the shell may expand it: a variable, a substitution, a pattern. */
   readonly dynamic: boolean
 }
 
 /**
- * The simple commands of a shell text, each as its words; redirections, comments and the texts of heredocs are left out.
- * It knows words, not grammar: keywords such as `if` and `do` stand as words before their command.
+ * The simple commands of a shell text, as words; redirections, comments and heredoc texts are left out. It tokenizes
+ * without grammar: keywords such as `if` and `do` appear as words before their command.
  */
 export function readCommands(text: string): ShellWord[][] {
   return new Reader(text).read()
 }
 
 const blank = /[ \t\r]/
-/** What ends a word that is not quoted. */
+/** Ends an unquoted word. */
 const meta = /[ \t\r\n;&|()<>]/
 
 class Reader {
   private at = 0
   private readonly commands: ShellWord[][] = [[]]
-  /** Heredocs whose texts begin at the next line. */
+  /** Heredocs whose text starts on the next line. */
   private readonly pending: { readonly end: string; readonly tabs: boolean }[] = []
 
   constructor(private readonly text: string) {}
@@ -124,7 +124,7 @@ class Reader {
     this.at++
   }
 
-  /** `$x`, `${x}`, `$(...)` or backquotes, taken over as they stand. */
+  /** `$x`, `${x}`, `$(...)` or backquotes, kept as written. */
   private substitution(word: WordInMaking): void {
     word.dynamic = true
     const start = this.at

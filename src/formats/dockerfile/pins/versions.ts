@@ -3,12 +3,12 @@ import { parseJson } from '../../../lib/parse-json.ts'
 import type { Manager } from './install.ts'
 import { pipKey } from './package.ts'
 
-/** What is installed: versions by the name that `readPackage` gives. */
+/** Installed versions, by the name that `readPackage` returns. */
 export type Versions = ReadonlyMap<string, string>
 
 /**
- * What a version may be before it gets into a Dockerfile. Whatever runs in a sandbox can print anything: nothing that a
- * shell, JSON or a Dockerfile would obey gets through.
+ * What a version may look like before it goes into a Dockerfile. Programs in a sandbox can print anything, so nothing
+ * that a shell, JSON or a Dockerfile would interpret gets through.
  */
 const patterns: Record<Manager | 'image', RegExp> = {
   apt: /^(?:\d{1,6}:)?[0-9A-Za-z][0-9A-Za-z.+~-]{0,120}$/,
@@ -17,12 +17,12 @@ const patterns: Record<Manager | 'image', RegExp> = {
   image: /^sha256:[0-9a-f]{64}$/,
 }
 
-/** Whether a version, or the digest of an image, is nothing but that. */
+/** Whether a text is a plain version, or an image digest, and nothing else. */
 export function isVersion(manager: Manager | 'image', version: string): boolean {
   return patterns[manager].test(version)
 }
 
-/** Reads what a sandbox answered to `Install.ask`; what is not a name and a version is passed over. */
+/** Parses a sandbox's answer to `Install.ask`; anything but a name and a version is skipped. */
 export function parseVersions(manager: Manager, answer: string): Versions {
   const found = readers[manager](answer)
   return new Map(found.filter(([name, version]) => name !== '' && isVersion(manager, version)))
@@ -34,7 +34,7 @@ const readers: Record<Manager, (answer: string) => (readonly [string, string])[]
   npm: readNpmList,
 }
 
-/** A name without an architecture counts only when every architecture of it has the same version. */
+/** A name without an architecture only counts if all its architectures have the same version. */
 function readDpkg(answer: string): [string, string][] {
   const found = new Map<string, string>()
   const torn = new Set<string>()
