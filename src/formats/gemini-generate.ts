@@ -73,7 +73,7 @@ function functionCalling({ toolChoice = 'auto' }: ModelRequest): object {
   return { mode: { auto: 'AUTO', none: 'NONE', required: 'ANY' }[toolChoice] }
 }
 
-/** A number is a budget of tokens; a word is a level the model knows. */
+/** A number is a token budget; a word is a level that the model knows. */
 function thinking(effort: string): object {
   if (effort === 'none') return { thinkingBudget: 0 }
   return {
@@ -91,7 +91,7 @@ function makeStream(onText: Hear, onReasoning?: Hear): StreamReader {
       const document = parseEvent(data)
       fault = faultIn(document, 200)
       malformed = !fault && !draft.add(document)
-      // The reason to stop comes with the last piece, and so do the counts.
+      // The stop reason comes with the last piece, and so do the counts.
       return fault !== null || malformed
     },
     end() {
@@ -125,7 +125,7 @@ interface Content {
   readonly parts: Part[]
 }
 
-/** The conversation as contents of parts, and what was said as `system` apart. */
+/** The conversation as contents with parts, and the system messages separately. */
 function renderContents(messages: readonly ChatMessage[]): {
   systemInstruction: { parts: Part[] } | null
   contents: Content[]
@@ -169,7 +169,7 @@ function partsOf(
     functionCall: { id, name, args: argumentsOf(text) },
     ...(signature !== undefined && { thoughtSignature: signature }),
   }))
-  // A turn must have a part, even an empty one.
+  // A turn needs at least one part, even an empty one.
   return content !== '' || calls.length === 0 ? [{ text: content }, ...calls] : calls
 }
 
@@ -178,7 +178,7 @@ function argumentsOf(text: string): object {
     const value: unknown = readJson(text)
     if (typeof value === 'object' && value !== null) return value
   } catch {
-    // Not JSON: handed on as it is.
+    // Not JSON: pass it on unchanged.
   }
   return { text }
 }

@@ -41,7 +41,7 @@ test('whatever bytes are wrong, it is read or refused', () => {
   fc.assert(
     fc.property(wrong, (changes) => {
       const file = Buffer.from(whole)
-      // Most of a file is numbers: its header is more interesting.
+      // Most of a file is numbers; changes to its header are more interesting.
       for (const [at, byte] of changes) file[at % 6000] = byte
       try {
         readGguf(file)

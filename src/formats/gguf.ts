@@ -1,32 +1,32 @@
 /** A value of a GGUF file's metadata. */
 export type GgufValue = number | bigint | boolean | string | readonly GgufValue[]
 
-/** How the numbers of a tensor are stored. Others are known by their number only. */
+/** How a tensor's numbers are stored. Other kinds are only known by number. */
 export type TensorKind = 'f32' | 'f16' | 'bf16' | 'q8_0'
 
 export interface GgufTensor {
   readonly name: string
-  /** The innermost dimension first, as the format has it. */
+  /** Innermost dimension first, as in the format. */
   readonly dims: readonly number[]
   readonly kind: TensorKind
-  /** Its bytes, in the file's own buffer. */
+  /** Its bytes, as a view into the file's buffer. */
   readonly bytes: Uint8Array
 }
 
-/** What a GGUF file holds: llama.cpp's form of a model. */
+/** The content of a GGUF file, llama.cpp's model format. */
 export interface Gguf {
   readonly metadata: ReadonlyMap<string, GgufValue>
   readonly tensors: ReadonlyMap<string, GgufTensor>
 }
 
-/** Why a file is not one that can be read. */
+/** Why a file cannot be read. */
 export class GgufError extends Error {
   override readonly name = 'GgufError'
 }
 
 const kinds: Readonly<Record<number, TensorKind>> = { 0: 'f32', 1: 'f16', 8: 'q8_0', 30: 'bf16' }
 
-/** Values of one block, and its bytes. */
+/** The values per block, and the bytes per block. */
 const blocks: Readonly<Record<TensorKind, readonly [values: number, bytes: number]>> = {
   f32: [1, 4],
   f16: [1, 2],
@@ -34,10 +34,10 @@ const blocks: Readonly<Record<TensorKind, readonly [values: number, bytes: numbe
   q8_0: [32, 34],
 }
 
-/** No small model has more than these; a file that says so is broken or hostile. */
+/** No small model exceeds these limits; a file that claims to is broken or hostile. */
 const limits = { entries: 10_000, tensors: 10_000, textBytes: 4_000_000, items: 2_000_000, dims: 4, nesting: 2 }
 
-/** Reads a whole file. Everything it says about sizes is compared with its bytes before it is believed. */
+/** Reads a whole file. Every claimed size is checked against the file's bytes before it is used. */
 export function readGguf(file: Buffer): Gguf {
   const reader = new Reader(file)
   if (reader.text(4) !== 'GGUF') throw new GgufError('expected a GGUF file, but it does not start like one')
@@ -86,7 +86,7 @@ class Reader {
   at = 0
   constructor(private readonly file: Buffer) {}
 
-  /** Moves on by some bytes; returns where they begin. */
+  /** Advances by some bytes; returns where they start. */
   private take(bytes: number): number {
     const from = this.at
     if (from + bytes > this.file.length)
@@ -159,7 +159,7 @@ const scalars: Readonly<Record<number, readonly [bytes: number, read: (file: Buf
   12: [8, (file, at) => file.readDoubleLE(at)],
 }
 
-/** Writes the numbers of a tensor as floats into `out`, which has room for all of them. */
+/** Writes a tensor's numbers as floats into `out`, which must be large enough. */
 export function readFloats({ kind, bytes }: GgufTensor, out: Float32Array): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const halves = kind === 'f16' || kind === 'q8_0' ? halfTable() : null
@@ -173,7 +173,7 @@ export function readFloats({ kind, bytes }: GgufTensor, out: Float32Array): void
   } else if (halves) {
     for (let i = 0; i < bytes.length / 2; i++) out[i] = halves[view.getUint16(i * 2, true)] as number
   } else {
-    // The upper half of a float.
+    // A bfloat16 is the upper half of a float.
     const bits = new Uint32Array(out.buffer, out.byteOffset, out.length)
     for (let i = 0; i < bytes.length / 2; i++) bits[i] = view.getUint16(i * 2, true) << 16
   }
@@ -181,7 +181,7 @@ export function readFloats({ kind, bytes }: GgufTensor, out: Float32Array): void
 
 let table: Float32Array | undefined
 
-/** The value of each of the 65,536 half floats. */
+/** The values of all 65,536 half floats. */
 function halfTable(): Float32Array {
   table ??= Float32Array.from({ length: 65_536 }, (_, bits) => {
     const sign = bits & 0x8000 ? -1 : 1

@@ -8,7 +8,7 @@ import { isMissing, kindAt } from '../lib/files.ts'
 import { isGlob, parseGlob } from '../lib/path-glob.ts'
 import { compareBytes } from '../lib/tree.ts'
 
-/** What files are looked for in a folder or with a pattern. */
+/** Which files to look for in a folder or glob. */
 export interface InputKind {
   /** As in "expected files of rows". */
   readonly what: string
@@ -27,12 +27,12 @@ export const recordFiles: InputKind = {
 /** Parquet files of tasks, as `ot-agent tasks pack` writes them. */
 export const packedTaskFiles: InputKind = { what: 'packed tasks', pattern: /\.parquet$/i, endings: '.parquet' }
 
-/** A folder with more files than this is a slip, such as `/**`. */
+/** A folder with more files is a mistake, such as `/**`. */
 const mostFiles = 200_000
 
 /**
- * The files that a path stands for: a file itself, all files of a kind in a folder and the folders below it, or those that a pattern
- * such as `rows/*.csv` matches, in the order of their paths. Hidden files and links are left out. None at all is a UserError.
+ * The files at a path: a file itself, all files of a kind below a folder, or those matching a glob such as
+ * `rows/*.csv`, in path order. Hidden files and links are skipped. Finding none is a UserError.
  */
 export async function inputFiles(path: string, kind: InputKind): Promise<readonly string[]> {
   const there = await kindAt(path)
@@ -57,13 +57,13 @@ export async function inputFiles(path: string, kind: InputKind): Promise<readonl
       )
 }
 
-/** Whether a path stands for several files rather than one: it is a folder or a pattern. */
+/** Whether a path may stand for several files: a folder or a glob. */
 export async function standsForFiles(path: string): Promise<boolean> {
   const there = await kindAt(path)
   return there === 'dir' || (there === 'none' && isGlob(path))
 }
 
-/** A digest of the bytes of files, and of their names where there are several: a changed, added or renamed file changes it. */
+/** A digest of files' bytes, and of their names if there are several: a changed, added or renamed file changes it. */
 export async function digestFiles(files: readonly string[], signal?: AbortSignal): Promise<string> {
   const [first = ''] = files
   if (files.length === 1) return bytesOf(first, signal)
@@ -73,7 +73,7 @@ export async function digestFiles(files: readonly string[], signal?: AbortSignal
   return hash.digest('hex')
 }
 
-/** How a file is called beside the others of an input. */
+/** A file's name within an input of several files. */
 export function shortNames(files: readonly string[]): readonly string[] {
   const base = commonFolder(files)
   return files.map((file) => relative(base, file) || basename(file))
@@ -85,7 +85,7 @@ async function bytesOf(file: string, signal: AbortSignal | undefined): Promise<s
   return hash.digest('hex')
 }
 
-/** The folder that all files lie in, at any depth. */
+/** The deepest folder that contains all files. */
 export function commonFolder(files: readonly string[]): string {
   const [first = '', ...rest] = files.map((file) => dirname(file))
   let base = first
@@ -102,7 +102,7 @@ class Search {
 
   constructor(private readonly asked: string) {}
 
-  /** All files of a folder and the folders below it. */
+  /** All files below a folder. */
   async below(dir: string): Promise<string[]> {
     return this.expand(dir, ['**', '*'])
   }
@@ -132,7 +132,7 @@ class Search {
 
   private async take(entry: Dirent, path: string, rest: readonly string[]): Promise<string[]> {
     if (entry.isSymbolicLink()) this.links++
-    // A pattern whose last part is a folder stands for what is in it.
+    // A pattern that ends in a folder stands for the folder's content.
     if (entry.isDirectory()) return rest.length === 0 ? this.below(path) : this.expand(path, rest)
     if (!entry.isFile() || rest.length > 0) return []
     if (++this.found > mostFiles)

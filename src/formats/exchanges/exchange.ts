@@ -25,37 +25,40 @@ export interface ExchangeLine {
   readonly conversation: string
   /** The API that a command-line agent used. */
   readonly dialect?: string
-  /** The thread a new one is forked from, when it begins like it. */
+  /** The thread that a new one forks from, if it starts with that thread's messages. */
   readonly from?: number
-  /** How many messages of what the thread (or the one in `from`) knows were sent again. */
+  /** How many of the messages known to the thread (or the one in `from`) were sent again. */
   readonly keep: number
-  /** Those of them that were sent in another form, with their places; null: the same without its reasoning. */
+  /** Those of them that were sent in another form, with their indices; null: the same without its reasoning. */
   readonly changed?: readonly (readonly [index: number, message: ChatMessage | null])[]
-  /** What was sent after them. */
+  /** The messages sent after them. */
   readonly messages: readonly ChatMessage[]
-  /** Only where they differ from those of the thread's last call. */
+  /** Only if they differ from those of the thread's previous call. */
   readonly tools?: readonly ToolDefinition[]
   readonly reply: ExchangeReply
 }
 
-/** A call that came to no reply. */
+/** A call that got no reply. */
 export interface FailedLine {
   readonly call: number
   readonly timestamp: string
   readonly conversation: string
   readonly dialect?: string
-  /** It never reached the model; more than 1: this many more were refused, and are not in the file. */
+  /**
+   * Set for a call that never reached the model; more than 1: this many further calls were refused, and are not in the
+   * file.
+   */
   readonly refused?: number
   readonly error: { readonly code: string; readonly message: string }
 }
 
-/** What an agent said about a reply later. */
+/** A mark the agent later set on a reply. */
 export interface MarkLine {
   readonly mark: ReplyMark
   readonly call: number
 }
 
-/** A reply as the message it is when it is handed back with everything it had. */
+/** A reply as the message it becomes when handed back unabridged. */
 export function messageOfReply({ text, reasoning, reasoningBlocks, toolCalls }: ExchangeReply): ChatMessage {
   return plainMessage({
     role: 'assistant',
@@ -66,7 +69,7 @@ export function messageOfReply({ text, reasoning, reasoningBlocks, toolCalls }: 
   })
 }
 
-/** A message with the keys that carry something, in one order. */
+/** A message reduced to its non-empty keys, in a fixed order. */
 export function plainMessage(message: ChatMessage): ChatMessage {
   const { role, content, reasoning, reasoningBlocks = [], toolCalls = [], toolCallId } = message
   return {
@@ -88,7 +91,7 @@ export function withoutReasoning({ reasoning: _, reasoningBlocks: __, ...message
   return message
 }
 
-/** Whether two plain messages say exactly the same. */
+/** Whether two plain messages are identical. */
 export function isEqualMessage(a: ChatMessage, b: ChatMessage): boolean {
   if (a === b) return true
   if (a.role !== b.role || a.content !== b.content) return false

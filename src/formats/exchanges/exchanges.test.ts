@@ -14,7 +14,7 @@ function assistant(content: string): ChatMessage {
   return { role: 'assistant', content }
 }
 
-/** The file that these calls leave. */
+/** The file that these calls produce. */
 function fileOf(
   calls: readonly (readonly [Partial<ModelRequest> & Pick<ModelRequest, 'messages'>, ModelReply])[],
 ): string {
@@ -53,7 +53,7 @@ const reply = fc
   .record({ text: word, reasoning: fc.option(word), toolCalls: fc.array(call, { maxLength: 1 }) })
   .map(({ text, ...more }) => modelReply(text, more))
 
-/** How agents really ask: mostly they go on, sometimes they change a word of what was, sometimes they begin anew. */
+/** What real agents do: mostly they continue, sometimes they change an earlier word, sometimes they start over. */
 const step = fc.record({
   how: fc.constantFrom('goes-on', 'goes-on', 'goes-on', 'again', 'shortens', 'begins', 'new-system', 'respells'),
   more: fc.array(message, { maxLength: 2 }),
@@ -144,7 +144,7 @@ test('a hand-off begins a thread of its own, calls beside it are named, and neit
     ['summarization-1-summary', ['a summary']],
     ['main', ['going on']],
   ])
-  // Heard in another thread, so not this one's to learn from.
+  // Replies from another thread are not to be learned from in this one.
   expect(threads[1]?.calls[0]?.sent.map(({ call }) => call)).toEqual([null, null, null, null])
 })
 

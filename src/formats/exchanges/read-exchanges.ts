@@ -15,14 +15,14 @@ import {
 } from './exchange.ts'
 import { roleOf } from './write-exchanges.ts'
 
-/** What is known about a reply: the agent's own marks, and how the model stopped. */
+/** What is known about a reply: the agent's own marks, and an early stop of the model. */
 export type TurnMark = ReplyMark | 'truncated' | 'filtered'
 
-/** One completed call: exactly the messages that were sent, and the reply. */
+/** One completed call: exactly the messages sent, and the reply. */
 export interface Exchange {
   readonly call: number
   readonly timestamp: string
-  /** As sent. Calls of one thread share their messages, so that a long conversation is held once. */
+  /** As sent. Calls of a thread share their messages, so that a long conversation is stored once. */
   readonly sent: readonly SentMessage[]
   readonly tools: readonly ToolDefinition[]
   readonly reply: ExchangeReply
@@ -31,34 +31,40 @@ export interface Exchange {
 
 export interface SentMessage {
   readonly message: ChatMessage
-  /** The earlier call of this thread whose reply this is, as the agent handed it back; null when it was not heard here. */
+  /**
+   * The earlier call of this thread that produced this message as its reply, as handed back by the agent; null if it
+   * did not occur in this thread.
+   */
   readonly call: number | null
 }
 
-/** One conversation: every call continues the one before. */
+/** One conversation: every call continues the previous one. */
 export interface Thread {
   readonly id: number
-  /** `main`, what the agent said the calls were for, or `side-N` for what a black-box agent asked beside its main conversation. */
+  /**
+   * `main`, the agent's own name for the calls' purpose, or `side-N` for a black-box agent's calls outside its main
+   * conversation.
+   */
   readonly conversation: string
   /** At least one. */
   readonly calls: readonly Exchange[]
 }
 
 export interface Exchanges {
-  /** In the order in which they began. */
+  /** In the order in which they started. */
   readonly threads: readonly Thread[]
   /** Calls without a reply. */
   readonly failed: readonly { readonly call: number; readonly code: string }[]
   /** How many calls of a command-line agent were refused before they reached its model. */
   readonly refused: number
-  /** What ended the reading early, for a person; null when all of it was read. A crash cuts the last line. */
+  /** Why reading stopped early, for people; null if everything was read. A crash truncates the last line. */
   readonly cut: string | null
 }
 
-/** What a file may hold at most: black-box agents are hostile. */
+/** Limits for a file: black-box agents are hostile. */
 const limits = { calls: 100_000, messages: 100_000, places: 20_000_000 }
 
-/** Reads `exchanges.jsonl` as far as it can be read: what comes before the first bad line is right. */
+/** Reads `exchanges.jsonl` up to the first bad line; everything before it is valid. */
 export function readExchanges(bytes: Uint8Array): Exchanges {
   const reading = new Reading()
   let start = 0
@@ -78,7 +84,7 @@ export function readExchanges(bytes: Uint8Array): Exchanges {
   return { ...reading.result(), cut }
 }
 
-/** What the first line of a file says about the model; null when it says nothing. */
+/** What the first line of a file says about the model; null if nothing. */
 export function modelInHead(bytes: Uint8Array): NonNullable<HeadLine['model']> | null {
   const feed = bytes.subarray(0, 4096).indexOf(lineFeed)
   const parsed = head.safeParse(feed < 0 ? null : parseJson(utf8.decode(bytes.subarray(0, feed))))
@@ -150,7 +156,7 @@ interface OpenThread {
   readonly calls: Exchange[]
 }
 
-/** What was read so far. */
+/** The state of reading a file. */
 class Reading {
   private readonly threads = new Map<number, OpenThread>()
   private readonly marks = new Map<number, Set<TurnMark>>()
@@ -159,7 +165,7 @@ class Reading {
   private calls = 0
   private places = 0
 
-  /** Takes a line in; says what is wrong with it, if anything is. */
+  /** Processes a line; returns what is wrong with it, or null. */
   line(text: string, isFirst: boolean): string | null {
     const value = parseJson(text)
     if (typeof value !== 'object' || value === null) return 'expected a JSON object'
@@ -220,7 +226,7 @@ class Reading {
   }
 }
 
-/** The messages of a call; what was heard in another thread counts as not heard. */
+/** The messages of a call; replies from another thread lose their origin. */
 function sentBy(line: Line, known: readonly SentMessage[], isOwn: boolean): SentMessage[] | string {
   const sent = known.slice(0, line.keep).map((each) => (isOwn ? each : { ...each, call: null }))
   for (const [at, message] of line.changed ?? []) {
@@ -231,7 +237,7 @@ function sentBy(line: Line, known: readonly SentMessage[], isOwn: boolean): Sent
       call: before.call,
     }
   }
-  // Replies that stand at another place than before are found again in their order.
+  // Replies at other positions than before are matched in order.
   const heard = isOwn ? known.slice(line.keep).filter(({ call }) => call !== null) : []
   for (const message of line.messages.map(plainMessage)) {
     const at = message.role === 'assistant' ? heard.findIndex((each) => isSame(each.message, message)) : -1
@@ -242,8 +248,8 @@ function sentBy(line: Line, known: readonly SentMessage[], isOwn: boolean): Sent
 }
 
 /**
- * What each thread is called. The main conversation of a black-box agent is the first with tools, or without any tools the
- * longest; threads with the same rules and tools belong to it, because agents that shorten their history start over.
+ * The name of each thread. A black-box agent's main conversation is the first one with tools, or else the longest;
+ * threads with the same system prompt and tools belong to it, because agents that shorten their history start over.
  */
 function labelsOf(threads: readonly OpenThread[]): Map<number, string> {
   const labels = new Map(threads.map(({ id, named }) => [id, named]))

@@ -16,23 +16,26 @@ import {
   withoutReasoning,
 } from './exchange.ts'
 
-/** More refused calls than this are counted, not told: an agent may ask thousands of times a second. */
+/** Further refused calls are only counted: an agent may make thousands per second. */
 const mostRefusals = 100
 
-/** Turns the calls of an agent into the lines of `exchanges.jsonl`, which grow with what was said, not with how often it was sent. */
+/**
+ * Turns an agent's calls into the lines of `exchanges.jsonl`, whose size grows with what was said, not with how often
+ * it was sent.
+ */
 export class ExchangeLog {
   private readonly threads: LiveThread[] = []
   private calls = 0
   private refused = 0
 
-  /** The first line of a file; agents decide by the size of a context when to hand off. */
+  /** The first line of a file; it includes the context size, by which agents decide when to hand off. */
   head(facts?: Pick<ModelFacts, 'contextTokens' | 'outputTokens'>): HeadLine {
     if (!facts) return { schema: exchangesSchema }
     const { contextTokens, outputTokens } = facts
     return { schema: exchangesSchema, model: { contextTokens, outputTokens } }
   }
 
-  /** A completed call. Its request must be as it was when it was sent. */
+  /** A completed call. Its request must be unchanged since it was sent. */
   reply(request: ModelRequest, reply: ModelReply): ExchangeLine {
     const conversation = request.purpose ?? mainConversation
     const messages = request.messages.map(plainMessage)
@@ -65,25 +68,25 @@ export class ExchangeLog {
     return { call: ++this.calls, timestamp: utcNow(), conversation, ...by, error: { code, message } }
   }
 
-  /** A call that was refused before it reached the model; null past the limit, where they are only counted. */
+  /** A call refused before it reached the model; null beyond the limit, where they are only counted. */
   refusal({ dialect, code, message }: RefusedCall): FailedLine | null {
     if (++this.refused > mostRefusals) return null
     return { ...this.failure({ dialect }, code, message.slice(0, 300)), refused: 1 }
   }
 
-  /** The last line of a file: how many more calls were refused than it tells; null when it tells all. */
+  /** The last line of a file: how many further calls were refused; null if the file has them all. */
   moreRefused(): FailedLine | null {
     const more = this.refused - mostRefusals
     if (more <= 0) return null
     return { ...this.failure({}, 'Refused', `${more} more calls were refused`), refused: more }
   }
 
-  /** Null when there was no such call. */
+  /** Null if there was no such call. */
   mark(call: number | undefined, mark: ReplyMark): MarkLine | null {
     return call !== undefined && call > 0 && call <= this.calls ? { mark, call } : null
   }
 
-  /** The thread a request continues: the longest that fits. */
+  /** Finds the thread a request continues, the longest one that fits. */
   private follow(conversation: string, messages: readonly ChatMessage[], role: string): LiveThread | null {
     const fitting = this.threads.filter(
       (thread) => thread.conversation === conversation && continues(thread, messages, role),
@@ -100,7 +103,7 @@ export class ExchangeLog {
     return thread
   }
 
-  /** The thread that shares most with a request that continues none. */
+  /** The thread that shares the most with a request that continues none. */
   private closest(messages: readonly ChatMessage[]): LiveThread | null {
     let best: LiveThread | null = null
     let most = 0
@@ -125,17 +128,18 @@ interface LiveThread {
   readonly role: string
 }
 
-/** What tells conversations with the same words apart: the rules and the tools. */
+/** Tells conversations with the same words apart, by system prompt and tools. */
 export function roleOf({ messages, tools = [] }: Pick<ModelRequest, 'messages' | 'tools'>): string {
   const first = messages[0]
-  // The start of the rules: their end is where agents put the date and the files they see.
+  // Only the start of the system prompt, because agents put the date and visible files at the end.
   const rules = first?.role === 'system' ? first.content.slice(0, 500) : ''
   return JSON.stringify([rules, tools.map(({ name }) => name).sort()])
 }
 
 /**
- * A request continues a thread when it begins with everything the thread knows, as far as agents hand it back: system messages,
- * ids and white space may differ. It also does when the last reply is asked for again, or when an empty one was left out.
+ * A request continues a thread if it starts with everything the thread knows, in the form agents hand it back: system
+ * messages, ids and white space may differ. It also does if it requests the last reply again, or leaves out an empty
+ * one.
  */
 function continues(thread: LiveThread, messages: readonly ChatMessage[], role: string): boolean {
   const known = spokenIn(thread.known)
@@ -145,7 +149,7 @@ function continues(thread: LiveThread, messages: readonly ChatMessage[], role: s
   const asked = thread.known.at(-2)
   const isEmpty = reply !== undefined && spokenIn([reply]).length === 0
   if (!isEmpty || asked === undefined || thread.role !== role) return false
-  // Nothing was said, so the same question is asked again with more words.
+  // After an empty reply, the same question may be asked again with more text.
   const before = spokenIn(thread.known.slice(0, -2))
   const again = spokenIn(messages)[before.length]
   return (
@@ -155,7 +159,7 @@ function continues(thread: LiveThread, messages: readonly ChatMessage[], role: s
   )
 }
 
-/** How far a request repeats what is known, and what it repeats in another form. */
+/** How many known messages a request repeats, and which of them in another form. */
 function shared(known: readonly ChatMessage[], messages: readonly ChatMessage[]) {
   const changed: [number, ChatMessage | null][] = []
   let keep = 0

@@ -31,7 +31,7 @@ const documentSchema = z.object({
   usageMetadata: usageSchema.nullish(),
 })
 
-/** A reply being put together; streamed pieces have the shape of a whole reply. */
+/** Assembles a reply; streamed pieces have the shape of a whole reply. */
 export function makeDraft(onText: Hear, onReasoning: Hear = () => {}) {
   const text: string[] = []
   const reasoning: string[] = []
@@ -56,7 +56,7 @@ export function makeDraft(onText: Hear, onReasoning: Hear = () => {}) {
     get finished(): boolean {
       return finish !== null
     },
-    /** Adds a document; false when it is none of this dialect. */
+    /** Adds a document; false if it is not from this API. */
     add(document: unknown): boolean {
       const parsed = documentSchema.safeParse(document)
       if (!parsed.success) return false

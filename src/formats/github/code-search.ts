@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import type { Github } from './github-api.ts'
 
-/** A file that a search of code found. */
+/** A file found by a code search. */
 export interface FoundFile {
   /** `org/name`. */
   readonly repo: string
   readonly path: string
-  /** Of its content: the same everywhere. */
+  /** The hash of its content: equal contents have the same one everywhere. */
   readonly sha: string
 }
 
@@ -15,7 +15,7 @@ export interface RepositoryFacts {
   readonly isPublic: boolean
   readonly description: string
   readonly stars: number
-  /** By its SPDX id; null where GitHub knows of none. */
+  /** Its SPDX id; null if GitHub knows of none. */
   readonly license: string | null
 }
 
@@ -35,21 +35,21 @@ const repository = z.object({
 })
 const blob = z.object({ content: z.string(), encoding: z.enum(['base64', 'utf-8']), size: z.number() })
 
-/** GitHub shows no more of any search. */
+/** GitHub's limit on the results of a search. */
 export const mostResults = 1000
 const perPage = 100
 const answerBytes = 20 << 20
-/** How often a page is asked for of which GitHub says that it is not whole. */
+/** How often a page that GitHub marks as incomplete is requested. */
 const incompleteTries = 3
 
 export interface SearchOutcome {
-  /** All that GitHub says there are. */
+  /** The total according to GitHub. */
   readonly total: number
-  /** Whether GitHub has looked at everything, and shown all of it. */
+  /** Whether GitHub searched everything and returned all of it. */
   readonly complete: boolean
 }
 
-/** Searches code for Dockerfiles with a word in them, page by page. */
+/** Searches code for Dockerfiles containing a word, page by page. */
 export async function* searchDockerfiles(github: Github, keyword: string): AsyncGenerator<FoundFile, SearchOutcome> {
   if (!/^[^"\p{Cc}]{1,100}$/u.test(keyword) || keyword.trim() === '')
     throw new UserError(
@@ -72,7 +72,7 @@ export async function* searchDockerfiles(github: Github, keyword: string): Async
   }
 }
 
-/** One page; null beyond the last one that GitHub shows. */
+/** One page; null beyond the last one that GitHub returns. */
 async function pageOf(github: Github, keyword: string, page: number): Promise<z.output<typeof searchPage> | null> {
   const query = encodeURIComponent(`"${keyword}" filename:Dockerfile`)
   const path = `/search/code?q=${query}&per_page=${perPage}&page=${page}`
@@ -92,7 +92,7 @@ async function pageOf(github: Github, keyword: string, page: number): Promise<z.
   }
 }
 
-/** What GitHub knows of a repository; null for one that is not there, or not for this account. */
+/** What GitHub knows about a repository; null if it does not exist, or is not visible to this account. */
 export async function repositoryFacts(github: Github, repo: string): Promise<RepositoryFacts | null> {
   const answer = await github.get(`/repos/${repo}`, answerBytes)
   if (answer !== 'too-large' && [403, 404, 451].includes(answer.status)) return null
@@ -108,13 +108,13 @@ export async function repositoryFacts(github: Github, repo: string): Promise<Rep
   }
 }
 
-/** The text of a file; in its place why there is none. */
+/** A file's text, or why there is none. */
 export async function fileText(
   github: Github,
   { repo, sha: of }: FoundFile,
   maxBytes: number,
 ): Promise<{ readonly text: string } | { readonly skip: 'too-large' | 'not-text' | 'gone' }> {
-  // In base64, with a line end now and then, and in JSON.
+  // Base64 with occasional line breaks, inside JSON.
   const answer = await github.get(`/repos/${repo}/git/blobs/${of}`, maxBytes * 2 + 10_000)
   if (answer === 'too-large') return { skip: 'too-large' }
   if ([403, 404, 451].includes(answer.status)) return { skip: 'gone' }

@@ -5,31 +5,31 @@ import { isLoopback } from '../../lib/loopback.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 
 export interface GithubAt {
-  /** Holds the token (`GITHUB_TOKEN` or `GH_TOKEN`), and where GitHub is (`GITHUB_API_URL`) if not at api.github.com. */
+  /** Holds the token (`GITHUB_TOKEN` or `GH_TOKEN`), and GitHub's address (`GITHUB_API_URL`) if not api.github.com. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly signal: AbortSignal
   readonly notify: (line: string) => void
-  /** How to wait; tests do not. */
+  /** How to wait; tests skip waiting. */
   readonly pause?: typeof sleep
 }
 
-/** An answer from GitHub. Rate limits and server errors have been handled. */
+/** An answer from GitHub, after handling rate limits and server errors. */
 export interface GithubAnswer {
   readonly status: number
   readonly document: unknown
 }
 
 export interface Github {
-  /** Requests a path such as `/repos/org/name`, and waits for rate limits. A longer answer gives `too-large`. */
+  /** Requests a path such as `/repos/org/name`, waiting out rate limits. A longer answer gives `too-large`. */
   get(path: string, limitBytes: number): Promise<GithubAnswer | 'too-large'>
 }
 
 const mostTries = 8
-/** GitHub counts by the hour: no limit lasts longer. */
+/** GitHub's limits are hourly, so none lasts longer. */
 const longestWaitMs = 3_700_000
 const timeoutMs = 60_000
 
-/** GitHub's REST API with a token from the environment, which is sent nowhere else. */
+/** GitHub's REST API with a token from the environment, which is sent to no other server. */
 export function makeGithub({ env, signal, notify, pause = sleep }: GithubAt): Github {
   const base = baseOf(env.GITHUB_API_URL)
   const http = makeHttpClient(env)
@@ -58,7 +58,7 @@ export function makeGithub({ env, signal, notify, pause = sleep }: GithubAt): Gi
       const waitMs = isLost ? 1000 * 2 ** nth : waitOf(answer, nth)
       if (!isLost && waitMs === null) {
         const moved = answer.status > 300 && answer.status < 309 ? String(answer.headers.location ?? '') : ''
-        // Never to another server: the token would go with it.
+        // Do not follow a redirect to another server: it would get the token.
         if (!moved.startsWith(`${base}/`)) return readAnswer(answer)
         url = moved
         continue
@@ -113,7 +113,7 @@ function readAnswer({ status, body }: HttpAnswer): GithubAnswer {
   return { status, document }
 }
 
-/** How long to wait after a rate limit or a server error; null for any other answer. */
+/** How long to wait after a rate limit or server error; null for any other answer. */
 export function waitOf({ status, headers, body }: HttpAnswer, nth: number): number | null {
   if (status >= 500) return 1000 * 2 ** nth
   if (status !== 403 && status !== 429) return null
@@ -122,7 +122,7 @@ export function waitOf({ status, headers, body }: HttpAnswer, nth: number): numb
   if (after !== null && /^\d+$/.test(after)) return Number(after) * 1000
   const reset = header('x-ratelimit-reset')
   if (header('x-ratelimit-remaining') === '0' && reset !== null && /^\d+$/.test(reset)) {
-    // By GitHub's own clock, which this machine's may not agree with.
+    // Use GitHub's clock, because this machine's may differ.
     const now = Date.parse(header('date') ?? '')
     return Math.max(0, Number(reset) * 1000 - (Number.isNaN(now) ? Date.now() : now)) + 1000
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { fileText, repositoryFacts, searchDockerfiles } from './code-search.ts'
 import { type Github, makeGithub, waitOf } from './github-api.ts'
 
-/** Answers of GitHub that none of us wrote: test/fixtures/github/README.md. */
+/** Real answers from GitHub: test/fixtures/github/README.md. */
 const published = (name: string) => JSON.parse(readFileSync(`test/fixtures/github/${name}.json`, 'utf8'))
 const recorded = published('recorded')
 
@@ -24,7 +24,7 @@ describe("answers of GitHub's own description and recordings", () => {
   test('a page of a search of code', async () => {
     const page = published('code-search')
     expect(page.items.length).toBeGreaterThan(0)
-    // What it found are no Dockerfiles; one of them is made one.
+    // The search found no Dockerfiles; turn one of its files into one.
     expect(await all(saying(page))).toEqual({ files: [], total: page.total_count, complete: true })
     const [first] = page.items
     const found = await all(saying({ ...page, items: [{ ...first, name: 'Dockerfile', path: 'docker/Dockerfile' }] }))
@@ -66,7 +66,7 @@ test('limits are waited for as GitHub documents them', () => {
     ...{ status, headers, body: Buffer.from(JSON.stringify({ message })) },
   })
   const { headers } = recorded['search-issues']
-  // The recorded headers, with nothing left: a minute by the clock of GitHub itself.
+  // The recorded headers with no requests left: a minute by GitHub's own clock.
   expect(waitOf(answer(403, { ...headers, 'x-ratelimit-remaining': '0' }), 1)).toBe(61_000)
   expect(waitOf(answer(429, { 'retry-after': '7' }), 1)).toBe(7000)
   expect(waitOf(answer(403, {}, 'You have exceeded a secondary rate limit.'), 1)).toBe(60_000)

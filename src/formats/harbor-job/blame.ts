@@ -1,7 +1,7 @@
 import { type Boundary, boundaries } from '../../core/errors.ts'
 import type { Phase, Span } from '../../core/trial.ts'
 
-/** Exception names of Harbor whose boundary is certain. */
+/** Harbor exception names with a certain boundary. */
 const known: Readonly<Record<string, Boundary>> = {
   EnvironmentStartTimeoutError: 'sandbox',
   HealthcheckError: 'sandbox',
@@ -30,13 +30,16 @@ const known: Readonly<Record<string, Boundary>> = {
   VerifierTimeoutError: 'verifier',
 }
 
-/** The boundary an exception's name alone tells, or null. `SandboxError` and its kin are what we write when there is no better name. */
+/**
+ * The boundary implied by an exception's name alone, or null. `SandboxError` and similar are names we write when there
+ * is no better one.
+ */
 export function boundaryOfCode(code: string): Boundary | null {
   if (Object.hasOwn(known, code)) return known[code] ?? null
   return boundaries.find((boundary) => code.toLowerCase() === `${boundary}error`) ?? null
 }
 
-/** The boundary of a failure Harbor recorded: by the exception's name, else by the last phase that began. */
+/** The boundary of a failure recorded by Harbor: from the exception's name, else the last phase that started. */
 export function boundaryOf(code: string, spans: Readonly<Record<Phase, Span | null>>): Boundary {
   const byName = boundaryOfCode(code)
   if (byName !== null) return byName

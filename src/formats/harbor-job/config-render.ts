@@ -11,9 +11,9 @@ import type {
 } from '../../core/job.ts'
 import { float, floatOrNull } from './python-json.ts'
 
-// Every function here gives one part of a config with Harbor's keys, in Harbor's order, nulls included.
+// Every function here renders one part of a config with Harbor's keys, in Harbor's order, including nulls.
 
-/** The whole config of a job; secrets must be gone already. */
+/** A job's whole config; secrets must already be removed. */
 export function jobConfigDocument(config: JobConfig): object {
   return {
     job_name: config.jobName,
@@ -34,7 +34,7 @@ export function jobConfigDocument(config: JobConfig): object {
   }
 }
 
-/** The whole config of a trial; secrets must be gone already. */
+/** A trial's whole config; secrets must already be removed. */
 export function trialConfigDocument(config: TrialConfig): object {
   return {
     task: taskDocument(config.task),
@@ -96,7 +96,7 @@ export function verifierDocument(verifier: VerifierConfig): object {
     max_timeout_sec: floatOrNull(verifier.maxTimeoutSec),
     env: verifier.env,
     disable: verifier.disable,
-    // Not keys of Harbor's, which ignores them.
+    // These are not Harbor keys; Harbor ignores them.
     ...(verifier.rewardPrecedence === 'txt' ? {} : { reward_precedence: verifier.rewardPrecedence }),
     ...(verifier.agentMayModifySystem ? { agent_may_modify_system: true } : {}),
   }
@@ -151,8 +151,8 @@ function artifactsDocument(artifacts: JobConfig['artifacts']): unknown[] {
 }
 
 /**
- * Harbor opens a config only if it knows the environment's type. Ours that it does not know are written as an import path,
- * which it takes without a look.
+ * Harbor only opens a config with an environment type that it knows. Our other types are written as an import path,
+ * which it accepts unchecked.
  */
 const harborTypes: ReadonlySet<string> = new Set([
   'docker',
@@ -174,13 +174,13 @@ interface EnvironmentName {
   readonly importPath: string | null
 }
 
-/** How Harbor's files name a sandbox of ours; neither given means docker, as there. */
+/** How Harbor's files name one of our sandboxes; if neither field is given it means docker, as in Harbor. */
 function toHarborEnvironment({ type, importPath }: EnvironmentName): EnvironmentName {
   if (type === null) return { type: importPath === null ? 'docker' : null, importPath }
   return harborTypes.has(type) ? { type, importPath } : { type: null, importPath: prefix + type }
 }
 
-/** The way back. */
+/** The inverse. */
 export function fromHarborEnvironment({ type, importPath }: EnvironmentName): EnvironmentName {
   if (type !== null || !importPath?.startsWith(prefix)) return { type, importPath }
   return { type: importPath.slice(prefix.length), importPath: null }

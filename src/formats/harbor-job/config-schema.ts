@@ -11,7 +11,7 @@ import type {
 } from '../../core/job.ts'
 import { fromHarborEnvironment } from './config-render.ts'
 
-// Harbor's reader takes "4" for 4, and an empty YAML key for an absent one; so do these.
+// Harbor's parser accepts "4" for 4, and an empty YAML key for an absent one; so does ours.
 const asNumber = (value: unknown) =>
   typeof value === 'string' && /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i.test(value) ? Number(value) : value
 const absent = (value: unknown) => (value === null ? undefined : value)
@@ -28,7 +28,7 @@ const values = z.preprocess(absent, z.record(z.string(), z.unknown()).default({}
 const texts = z.preprocess(absent, z.record(z.string(), z.string()).default({}))
 const textsOrNull = z.array(z.string()).nullable().default(null)
 
-/** The five factors that stand side by side in a job and in a trial. */
+/** The five multiplier keys, which are flat in jobs and trials. */
 export const multiplierKeys = {
   timeout_multiplier: number(1),
   agent_timeout_multiplier: numberOrNull,
@@ -37,7 +37,7 @@ export const multiplierKeys = {
   environment_build_timeout_multiplier: numberOrNull,
 }
 
-/** The same five as one thing. */
+/** The same five as one object. */
 export function toMultipliers(
   raw: { readonly [K in keyof typeof multiplierKeys]: z.output<(typeof multiplierKeys)[K]> },
 ): TimeoutMultipliers {
@@ -125,7 +125,7 @@ export const verifierSchema = z
     }),
   )
 
-/** What Harbor never retries unless told to. */
+/** Exceptions that Harbor does not retry by default. */
 const defaultRetryExclude: readonly string[] = [
   'AgentTimeoutError',
   'RewardFileEmptyError',

@@ -122,7 +122,7 @@ describe('reading', () => {
   })
 })
 
-/** The variables that Harbor's files hold as literals, hidden. */
+/** The text with the literal variables of Harbor's files masked. */
 const withoutLiterals = (text: string) => text.replaceAll(/"(sk-1\*{4}890|fast)"/g, '"****"')
 
 describe('writing', () => {
@@ -185,7 +185,7 @@ describe('writing', () => {
 
   test('any config survives being written and read', () => {
     const name = fc.constantFrom('local', 'docker', 'modal', 'my-sandbox')
-    // Values under the name of a secret are masked when written, however deep; the tests above are about those.
+    // Values with a secret's name are masked at any depth when written; the tests above cover those.
     const options = fc
       .dictionary(fc.string({ minLength: 1 }), fc.jsonValue({ noUnicodeString: false, maxDepth: 2 }))
       .filter(

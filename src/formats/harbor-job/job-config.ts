@@ -12,11 +12,11 @@ export type { ConfigWarning } from './read-config.ts'
 export interface JobConfigSource {
   /** For messages. */
   readonly path: string
-  /** When the default job name is taken; default now. */
+  /** The time for the default job name; default: now. */
   readonly now?: Date
 }
 
-/** A job file as it is spelt. */
+/** The format of a job file. */
 export const jobSchema = z.strictObject({
   job_name: part.textOrNull,
   jobs_dir: z.string().default('jobs'),
@@ -36,8 +36,8 @@ export const jobSchema = z.strictObject({
 })
 
 /**
- * Parses the document in a job config of Harbor's, with every default filled in. `environment.type` stays null when the file names none:
- * the caller chooses.
+ * Parses a Harbor job config, with every default filled in. `environment.type` stays null if the file names none, so
+ * that the caller can choose.
  */
 export function parseJobConfig(
   document: unknown,
@@ -49,17 +49,17 @@ export function parseJobConfig(
   return { config: toJobConfig(parsed.value, source.now ?? new Date()), warnings: [...warnings, ...parsed.warnings] }
 }
 
-/** What a job does when nothing is said. */
+/** A job's defaults. */
 export function defaultJobConfig(over: Partial<JobConfig> = {}, now = new Date()): JobConfig {
   return { ...toJobConfig(jobSchema.parse({}), now), ...over }
 }
 
-/** The agent of a job that names none: oracle. */
+/** The agent of a job that does not name one: oracle. */
 export function defaultAgent(): AgentConfig {
   return part.agentSchema.parse({})
 }
 
-/** Changes keys of a job's config that are named as in a job file, for example `agents[0].kwargs.x`. */
+/** Changes a job config by the keys of a job file, for example `agents[0].kwargs.x`. */
 export function setInJobConfig(
   config: JobConfig,
   source: JobConfigSource,
@@ -100,7 +100,7 @@ function toJobConfig(raw: z.output<typeof jobSchema>, now: Date): JobConfig {
   }
 }
 
-/** A trial's config.json as it is spelt. */
+/** The format of a trial's config.json. */
 export const trialSchema = z
   .strictObject({
     task: part.taskSchema,

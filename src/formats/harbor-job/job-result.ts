@@ -121,7 +121,7 @@ const resultSchema = z
 
 type RawCounts = { readonly [K in keyof typeof counts]?: number | undefined }
 
-/** Older Harbor counted in `stats.n_trials` and in a `status` beside it; what is pending follows from the rest. */
+/** Older Harbor used `stats.n_trials` and a separate `status`; the pending count follows from the rest. */
 function toStats(raw: z.output<typeof statsSchema>, status: RawCounts, total: number): JobStats {
   const completed = raw.n_completed_trials ?? raw.n_trials ?? status.n_completed_trials ?? 0
   const running = raw.n_running_trials ?? status.n_running_trials ?? 0
@@ -140,7 +140,7 @@ function toStats(raw: z.output<typeof statsSchema>, status: RawCounts, total: nu
   }
 }
 
-/** Reads a job's result.json, ours or that of any version of Harbor. */
+/** Parses a job's result.json, ours or that of any Harbor version. */
 export function parseJobResult(text: string, path = 'result.json'): JobResult {
   const hint = 'a job result has the keys of a Harbor job result.json'
   return parseConfig(resultSchema, readJsonDocument(text, path), path, hint).value

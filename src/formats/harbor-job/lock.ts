@@ -12,7 +12,7 @@ import { Float, renderUtc, write } from './python-json.ts'
 export interface TaskLock {
   readonly name: string
   readonly type: 'local' | 'git' | 'package'
-  /** Packager content hash, hex. */
+  /** The packager's content hash in hex. */
   readonly digest: string
   readonly source: string | null
   readonly path: string | null
@@ -20,7 +20,7 @@ export interface TaskLock {
   readonly gitCommitId: string | null
 }
 
-/** One planned trial, with everything resolved that decides what it does. */
+/** One planned trial, with everything that determines what it does. */
 export interface TrialLock {
   readonly task: TaskLock
   readonly timeoutMultipliers: TimeoutMultipliers
@@ -29,7 +29,7 @@ export interface TrialLock {
   readonly verifier: VerifierConfig
 }
 
-/** What a job is going to do, written before it starts. */
+/** What a job will do, written before it starts. */
 export interface JobLock {
   /** UTC. */
   readonly createdAt: string
@@ -39,7 +39,9 @@ export interface JobLock {
   readonly trials: Iterable<TrialLock>
 }
 
-/** The text of lock.json (version 1, nulls left out, no secrets) piece by piece, because 100K trials make a large file. */
+/**
+ * Yields the text of lock.json (version 1, without nulls and secrets) in pieces, because 100K trials make a large file.
+ */
 export function* renderJobLock(lock: JobLock, host: HostEnv = process.env): Generator<string, void, void> {
   const head = {
     schema_version: 1,

@@ -1,6 +1,6 @@
 import { toLocalNaive } from '../../lib/time.ts'
 
-/** A number that Python holds as a float, so that it prints with its `.0`. */
+/** A number that is a float in Python, so it prints with `.0`. */
 export class Float {
   constructor(readonly value: number) {}
 }
@@ -13,12 +13,15 @@ export function floatOrNull(value: number | null): Float | null {
   return value === null ? null : new Float(value)
 }
 
-/** JSON the way Harbor prints it: four spaces, nulls written, text not escaped to ASCII. Maps keep their order, undefined is left out. */
+/**
+ * Renders JSON like Harbor: four spaces, nulls included, text not escaped to ASCII. Maps keep their order, undefined is
+ * left out.
+ */
 export function renderPythonJson(value: unknown): string {
   return write(value, '')
 }
 
-/** The parts of a JSON text at some depth; `pad` is the indentation of the line it starts on. */
+/** The pieces of a JSON text at some depth; `pad` is the indentation of its first line. */
 export function write(value: unknown, pad: string): string {
   if (value instanceof Float) return floatText(value.value)
   if (typeof value === 'string') return quote(value)
@@ -41,7 +44,7 @@ function bracket(open: string, lines: readonly string[], close: string): string 
   return lines.length === 0 ? open + close.trimStart() : `${open}\n${lines.join(',\n')}\n${close}`
 }
 
-/** Half of a surrogate pair is valid in a JavaScript string but makes the JSON unreadable elsewhere. */
+/** Replaces unpaired surrogates, which are valid in a JavaScript string but make the JSON unreadable elsewhere. */
 function quote(text: string): string {
   const quoted = JSON.stringify(text)
   return quoted.includes('\\ud') ? JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd')) : quoted
@@ -63,17 +66,20 @@ export function pythonFloat(value: number): string {
   return floatText(value)
 }
 
-/** A time of a record the way Harbor writes it in a trial: UTC, and no fraction when there is none. */
+/** Formats a record's time as Harbor does in a trial: UTC, without a fraction if it is zero. */
 export function renderUtc(utc: string): string {
   return utc.replace(/\.0+Z$/, 'Z')
 }
 
-/** A time of a record the way Harbor writes it in a job: local, without a zone. */
+/** Formats a record's time as Harbor does in a job: local, without a zone. */
 export function renderLocal(utc: string): string {
   return toLocalNaive(utc).replace(/\.0+$/, '')
 }
 
-/** Any time Python wrote, as UTC with microseconds; one without a zone is local. Null when it is no time. */
+/**
+ * Parses any time written by Python into UTC with microseconds; a time without a zone is local. Null if it is not a
+ * time.
+ */
 export function parseTime(text: string): string | null {
   const match = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?$/.exec(text)
   if (!match) return null

@@ -2,16 +2,16 @@ import type { core, ZodType } from 'zod'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { readJson } from '../../lib/parse-json.ts'
 
-/** Something in a config that was read, but not as it stands there. */
+/** Something in a config that was changed or ignored while reading. */
 export interface ConfigWarning {
-  /** Where it stands, for example `environment.extra_allowed_hosts`. */
+  /** Its key, for example `environment.extra_allowed_hosts`. */
   readonly path: string
-  /** `legacy`: an old spelling, honoured. `unknown`: a key we do not know, ignored. */
+  /** `legacy`: an old spelling, accepted. `unknown`: an unknown key, ignored. */
   readonly kind: 'legacy' | 'unknown'
   readonly message: string
 }
 
-/** The document in a JSON file. */
+/** Parses a JSON file. */
 export function readJsonDocument(text: string, path: string): unknown {
   try {
     return readJson(text)
@@ -20,13 +20,13 @@ export function readJsonDocument(text: string, path: string): unknown {
   }
 }
 
-/** What is told of a config file that cannot be read. */
+/** The error for a config file with bad syntax. */
 export function badSyntax(path: string, format: 'JSON' | 'YAML', error: unknown): UserError {
   const [problem = ''] = messageOf(error).split('\n')
   return new UserError(`${path}: expected ${format}, got: ${problem}`, 'fix the syntax of the file')
 }
 
-/** Parses `input` by a strict schema; keys the schema does not know become warnings, anything else wrong is a UserError. */
+/** Parses `input` with a strict schema; unknown keys become warnings, anything else wrong is a UserError. */
 export function parseConfig<T>(
   schema: ZodType<T>,
   input: unknown,
@@ -52,12 +52,12 @@ export function parseConfig<T>(
   }
 }
 
-/** Says that a key is ignored. */
+/** The warning for an ignored key. */
 function unknownKey(path: string): ConfigWarning {
   return { path, kind: 'unknown', message: `${path} is not a known key and is ignored` }
 }
 
-/** Of a value that fits none of several schemas, the complaints of the one it came closest to. */
+/** For a value that fits none of several schemas, the issues of the closest one. */
 function branches(issue: core.$ZodIssue): readonly core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const close = issue.errors.find((errors) =>
@@ -108,7 +108,7 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
 
 type Raw = Record<string, unknown>
 
-/** Turns the older spellings of a job or trial config into today's; says which it met. */
+/** Translates older spellings in a job or trial config, and reports those found. */
 export function migrate(input: unknown): { value: unknown; warnings: ConfigWarning[] } {
   if (!isRaw(input)) return { value: input, warnings: [] }
   const value = structuredClone(input)
@@ -125,7 +125,7 @@ export function migrate(input: unknown): { value: unknown; warnings: ConfigWarni
   return { value, warnings }
 }
 
-/** `orchestrator: {n_concurrent_trials, quiet, retry}` moved to the top level, where a key already there wins. */
+/** `orchestrator: {n_concurrent_trials, quiet, retry}` moved to the top level, where an existing key wins. */
 function migrateOrchestrator(value: Raw): ConfigWarning[] {
   if (!('orchestrator' in value)) return []
   const old = value.orchestrator
@@ -139,7 +139,7 @@ function migrateOrchestrator(value: Raw): ConfigWarning[] {
   return warnings
 }
 
-/** `registry: {url | path}` of a dataset became two flat keys. */
+/** A dataset's `registry: {url | path}` became two flat keys. */
 function migrateDatasets(datasets: unknown): ConfigWarning[] {
   if (!Array.isArray(datasets)) return []
   return datasets.flatMap((dataset: unknown, i) => {
@@ -165,10 +165,10 @@ function migrateEnv(part: Raw, path: string): ConfigWarning[] {
   return [legacy(`${path}.env`, 'write a mapping of names to values instead of a list')]
 }
 
-/** What OpenThoughts-Agent's job files have in the place of a model, which the command line names. */
+/** The placeholder for a model in OpenThoughts-Agent's job files, where the command line names the model. */
 const placeholderModel = /^placeholder\//
 
-/** A placeholder counts as no model; `trajectory_configs` became `trajectory_config`. */
+/** Removes placeholder models; `trajectory_configs` became `trajectory_config`. */
 function migrateAgent(part: Raw, path: string): ConfigWarning[] {
   if (typeof part.model_name === 'string' && placeholderModel.test(part.model_name)) part.model_name = null
   if (!isRaw(part.kwargs) || !('trajectory_configs' in part.kwargs)) return []
@@ -176,7 +176,9 @@ function migrateAgent(part: Raw, path: string): ConfigWarning[] {
   return [legacy(`${path}.kwargs.trajectory_configs`, 'write trajectory_config')]
 }
 
-/** Options of an agent with `trajectory_configs`, an old spelling, as `trajectory_config`, whose own keys win. */
+/**
+ * Renames `trajectory_configs`, an old spelling, to `trajectory_config` in an agent's options; keys already there win.
+ */
 export function currentAgentOptions<T extends Readonly<Raw>>(options: T): Readonly<Raw> {
   if (!('trajectory_configs' in options)) return options
   const { trajectory_configs: old, ...rest } = options
@@ -185,7 +187,7 @@ export function currentAgentOptions<T extends Readonly<Raw>>(options: T): Readon
   return { ...rest, trajectory_config: isRaw(current) ? { ...old, ...current } : (current ?? old) }
 }
 
-/** Newer Harbor calls `mounts_json` `mounts`. */
+/** Newer Harbor renamed `mounts_json` to `mounts`. */
 function migrateMounts(environment: Raw): ConfigWarning[] {
   if (!('mounts' in environment)) return []
   environment.mounts_json ??= environment.mounts

@@ -2,11 +2,13 @@ import { UserError } from '../../core/errors.ts'
 import { readYaml } from '../../lib/read-yaml.ts'
 import { badSyntax, readJsonDocument } from './read-config.ts'
 
-/** The document in a config file; `format` is told by the file's name unless given. A job without such a file does not load what reads YAML. */
+/**
+ * Parses a config file; `format` defaults to the one of the file's extension. Loads the YAML reader only when needed.
+ */
 export function readDocument(text: string, path: string, format = formatOf(path)): unknown {
   if (format === 'json') return readJsonDocument(text, path)
   try {
-    // Harbor reads YAML 1.1, where `no` is false.
+    // Harbor reads YAML 1.1, in which `no` is false.
     return readYaml(text, { version: '1.1', prettyErrors: true })
   } catch (error) {
     throw badSyntax(path, 'YAML', error)

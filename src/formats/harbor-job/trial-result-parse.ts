@@ -23,8 +23,8 @@ import {
 } from './trial-result-schema.ts'
 
 /**
- * Reads a trial's result.json, ours or Harbor's. What only our own record knows comes out as the least that is certain:
- * attempt 0, no retries, no isolation claimed. Throws UserError when it is no such file.
+ * Parses a trial's result.json, ours or Harbor's. What only our own record has gets the most conservative value:
+ * attempt 0, no retries, no isolation claimed. Throws a UserError for anything else.
  */
 export function parseTrialResult(text: string, path = 'result.json'): TrialRecord {
   const hint = 'a trial result has the keys of a Harbor trial result.json'
@@ -71,7 +71,7 @@ const epoch = '1970-01-01T00:00:00.000000Z'
 
 type Spans = Readonly<Record<Phase, Span | null>>
 
-/** Rewards count only where Harbor verified on purpose: after a clean run, a limit or a bad exit of the agent. */
+/** Rewards only count if Harbor verified deliberately: after a clean run, a limit, or a bad exit of the agent. */
 function toEnd(raw: RawTrialResult, steps: readonly StepRecord[] | null, unverified: boolean, spans: Spans): TrialEnd {
   const exception = raw.exception_info
   if (exception?.exception_type === 'CancelledError') return { kind: 'cancelled' }
@@ -85,7 +85,7 @@ function toEnd(raw: RawTrialResult, steps: readonly StepRecord[] | null, unverif
   return { kind: 'failed', failure }
 }
 
-/** How the agent stopped, when the exception only says that; null when something failed. */
+/** How the agent stopped, if that is all the exception says; null if something failed. */
 function exitOf({ exception_type: type, exception_message: message }: RawException): AgentExit | null {
   if (type === 'AgentTimeoutError' || type === 'TimeoutError') return { kind: 'limit', limit: 'time' }
   if (type === 'ContextLengthExceededError') return { kind: 'limit', limit: 'context' }
@@ -96,7 +96,7 @@ function exitOf({ exception_type: type, exception_message: message }: RawExcepti
   }
 }
 
-/** Newer Harbor tells these apart by the agent's output; they are bad exits all the same. */
+/** Newer Harbor distinguishes these by the agent's output; all of them are bad exits. */
 const apiExit: ReadonlySet<string> = new Set([
   'ApiRateLimitError',
   'ApiUsageLimitError',
@@ -117,7 +117,7 @@ function stoppedBy(agent: RawAgentResult): AgentExit {
     : { kind: 'finished' }
 }
 
-/** After a limit or a bad exit Harbor keeps that exception even when the verifier failed next. */
+/** After a limit or bad exit, Harbor keeps that exception even if the verifier then failed. */
 function toFailure(exception: RawException, spans: Spans, agentStopped = false): Failure {
   const code = exception.exception_type
   return {
@@ -154,7 +154,7 @@ function toStep(raw: RawStep, trial: Spans): StepRecord {
   }
 }
 
-/** What we keep there beside the agent's own metadata; anything else under that name is the agent's. */
+/** Our own entry in the agent's metadata; anything else under that name belongs to the agent. */
 function toSystem(agent: RawAgentResult): { readonly system?: SystemReport } {
   const parsed = systemChanges.safeParse(agent?.metadata?.system_changes)
   return parsed.success ? { system: parsed.data } : {}

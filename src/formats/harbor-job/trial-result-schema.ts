@@ -29,7 +29,7 @@ const agentResult = z
 
 const someRewards = z.record(z.string(), z.number()).nullable()
 
-/** What an agent changed of the system under its tests, among the agent's metadata. */
+/** What an agent changed in the system its tests run in, stored in the agent's metadata. */
 export const systemChanges = z
   .object({
     rewards_differ: z.boolean(),
@@ -45,7 +45,7 @@ export const systemChanges = z
     differ: raw.rewards_differ,
   }))
 
-/** Old trials have one `reward` instead of named ones. */
+/** Old trials have a single `reward` instead of named ones. */
 const verifierResult = z
   .object({
     rewards: z.record(z.string(), z.number()).nullable().default(null),
@@ -65,7 +65,7 @@ const exceptionInfo = z
   .nullable()
   .default(null)
 
-/** A trial's result.json, of any version of Harbor; what it does not know is left out. */
+/** The result.json of a trial of any Harbor version; unknown keys are dropped. */
 export const trialResultSchema = z.object({
   id: z.string(),
   task_name: z.string(),

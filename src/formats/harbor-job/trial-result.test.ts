@@ -5,7 +5,7 @@ import { anyRecord, failed, someRecord } from '../../../test/records.ts'
 import { renderTrialResult } from './trial-result.ts'
 import { parseTrialResult } from './trial-result-parse.ts'
 
-// Harbor writes the time of an exception in local time, where one hour of a year happens twice.
+// Harbor writes an exception's time in local time, in which one hour a year occurs twice.
 process.env.TZ = 'UTC'
 
 const fixture = (name: string) =>

@@ -61,7 +61,7 @@ interface AgentOutcome {
   readonly system?: SystemReport
 }
 
-/** Harbor makes this as soon as the agent starts, with every field null until something is known. */
+/** Harbor creates this when the agent starts, with every field null until it is known. */
 function agentResultDocument(
   { usage, metadata, system }: AgentOutcome,
   exit: AgentExit | null,
@@ -83,12 +83,14 @@ function agentResultDocument(
   }
 }
 
-/** Harbor has names for running out of time and of context only; the other limits are told here. */
+/** Harbor only has names for the time and context limits; the other limits are recorded here. */
 function stopReason(exit: AgentExit | null): Readonly<Record<string, unknown>> {
   return exit?.kind === 'limit' && exit.limit !== 'time' ? { stopped_by: exit.limit } : {}
 }
 
-/** Harbor has no place for what an agent changed of the system under its tests; readers of metadata take any key. */
+/**
+ * Harbor has no place for what an agent changed in the system under its tests, but readers of metadata accept any key.
+ */
 function systemDocument({ restored, onImage, onAgent, differ }: SystemReport): object {
   const rewards = (given: Rewards | null) =>
     given && new Map(Object.entries(given).map(([key, it]) => [key, float(it)]))

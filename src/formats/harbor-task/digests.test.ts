@@ -51,7 +51,7 @@ async function writeFiles(dir: string, contents: Readonly<Record<string, string>
   }
 }
 
-// The expected values come from Python, run once over the very trees that makeTree builds:
+// The expected values come from Python, run once on the same trees that makeTree builds:
 // `dirhash.dirhash(dir, 'sha256')` of dirhash 0.5.0 and Harbor 0.6.4's `Packager.compute_content_hash(dir)`.
 
 test('gives the digests that Harbor gives', async () => {

@@ -10,17 +10,17 @@ import { compareBytes } from '../../lib/tree.ts'
 import { type GlobToken, matchGlob, parseGlob } from './glob.ts'
 import { isInside, orUserError, readTaskText } from './read.ts'
 
-/** What the packager takes of a task. */
+/** The parts of a task that the packager includes. */
 const packagedFiles = new Set(['task.toml', 'instruction.md', 'README.md', 'trajectory.json'])
 const packagedDirs = new Set(['environment', 'tests', 'solution', 'steps'])
 
-/** What the packager leaves out of a task without a .gitignore. */
+/** What the packager excludes in a task without a .gitignore. */
 const defaultIgnores = ['__pycache__/', '*.pyc', '.DS_Store', '*.swp', '*.swo', '*~']
 
-/** Links can make a small tree endless work. */
+/** Links can turn a small tree into endless work. */
 const maxEntries = 500_000
 
-/** Both digests of a task, in one walk in which every file is read once. */
+/** Computes both digests of a task in one walk that reads every file once. */
 export async function digestTask(taskDir: string): Promise<TaskDigests> {
   const root = await orUserError(taskDir, async () => realpathSync.native(taskDir))
   const walk = new Walk(root)
@@ -41,14 +41,14 @@ async function contentHash(taskDir: string, files: ReadonlyMap<string, string>):
 interface Dir {
   /** Relative to the task; empty for the task itself. */
   readonly path: string
-  /** Where it really is, links followed. */
+  /** Its real path, with links followed. */
   readonly real: string
-  /** The packager follows links to files, but goes into no linked directory except one at the top. */
+  /** The packager follows links to files, but enters no linked directory except at the top level. */
   readonly isPackable: boolean
 }
 
 class Walk {
-  /** Hash of each file the packager would take, by its path. */
+  /** The hash of each file that the packager would include, by path. */
   readonly packaged = new Map<string, string>()
   readonly #buffer = Buffer.allocUnsafe(256 * 1024)
   #entries = 0
@@ -56,8 +56,8 @@ class Walk {
   constructor(readonly root: string) {}
 
   /**
-   * The `dirhash` of one directory, null when nothing in it counts: links are followed, modes and empty directories do not matter.
-   * A link out of the task counts as one that leads nowhere, so that no file of this machine enters a digest.
+   * The `dirhash` of a directory, or null if nothing in it counts: links are followed, modes and empty directories
+   * ignored. A link out of the task is treated as dangling, so that no file of this machine enters a digest.
    */
   async hashDir(dir: Dir, above: ReadonlySet<string>): Promise<string | null> {
     if (above.has(dir.real)) throw isCycle(join(this.root, dir.path))
@@ -85,7 +85,7 @@ class Walk {
     return `data:${hash}`
   }
 
-  /** What an entry is once links are followed; null for what no digest counts. */
+  /** The kind of an entry with links followed; null for what no digest includes. */
   async #find(absolute: string, entry: Dirent): Promise<{ kind: 'file' | 'dir'; real: string } | null> {
     if (!entry.isSymbolicLink()) return kindOf(entry, absolute)
     return orUserError(absolute, async () => {
@@ -99,7 +99,7 @@ class Walk {
     })
   }
 
-  /** Small files are read by blocking calls: they are there sooner than another thread could be asked for them. */
+  /** Small files are read synchronously, which is faster than dispatching to another thread. */
   async #hashFile(path: string): Promise<string> {
     const hash = createHash('sha256')
     const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -142,23 +142,23 @@ function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** Says whether a file, by its path relative to the .gitignore, is left out. */
+/** Whether a file, by its path relative to the .gitignore, is ignored. */
 type Ignore = (path: string) => boolean
 
-/** `**` stands for any number of directories. */
+/** `**` matches any number of directories. */
 type Segment = '**' | readonly GlobToken[]
 
 interface Rule {
   readonly ignores: boolean
   readonly segments: readonly Segment[]
-  /** What the last segment matches may be a directory, with the file somewhere below. */
+  /** The last segment may also match a directory above the file. */
   readonly reachesBelow: boolean
 }
 
 /**
- * Compiles the lines of a .gitignore the way Harbor's packager reads them: the last rule that matches a file decides.
- * Unlike in git, a later `!` rule can bring back a file of an ignored directory, and `dir/*` spares what lies deeper.
- * Matching never backtracks, so that no untrusted pattern can take for ever.
+ * Compiles a .gitignore as Harbor's packager reads it: the last rule matching a file decides. Unlike in git, a later
+ * `!` rule can re-include a file of an ignored directory, and `dir/*` does not cover deeper files. Matching never
+ * backtracks, so no untrusted pattern can run for ever.
  */
 export function compileIgnore(lines: readonly string[]): Ignore {
   const rules = lines.flatMap((line) => compileRule(line) ?? [])
@@ -170,7 +170,7 @@ export function compileIgnore(lines: readonly string[]): Ignore {
 
 const isIgnoredByDefault = compileIgnore(defaultIgnores)
 
-/** Splits a text at every line end that Python knows. */
+/** Splits a text at every line ending that Python recognizes. */
 export function splitLines(text: string): string[] {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: some line ends are control characters.
   return text.split(/\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/)
@@ -188,7 +188,7 @@ function compileRule(line: string): Rule | null {
   return { ignores, segments: segments.filter((s) => s !== null), reachesBelow: isEverything || names.at(-1) !== '*' }
 }
 
-/** Makes anchoring explicit: a lone name matches at any depth, a trailing slash means everything below. */
+/** Makes anchoring explicit: a bare name matches at any depth, and a trailing slash means everything below. */
 function normalize(pattern: string): string[] {
   const names = pattern.split('/')
   const isLone = names.length === 1 || (names.length === 2 && names[1] === '')
@@ -200,7 +200,7 @@ function normalize(pattern: string): string[] {
   return pattern.endsWith('/') && pattern !== '/' ? ['**', '*', '**'] : ['**', '*']
 }
 
-/** Follows all ways through the segments at once: `open` holds the segments that the next part may have to match. */
+/** Matches all alternatives in parallel: `open` holds the segments that the next path part may match. */
 function matches(rule: Rule, path: readonly (readonly string[])[]): boolean {
   const { segments } = rule
   let open = new Set([0])
@@ -222,7 +222,7 @@ function matches(rule: Rule, path: readonly (readonly string[])[]): boolean {
   return false
 }
 
-/** `**` may stand for nothing, except at the end, where something must follow. */
+/** Skips `**` segments, which may match nothing; at the end, though, something must follow. */
 function skipStars(segments: readonly Segment[], open: ReadonlySet<number>): Set<number> {
   const all = new Set(open)
   for (const at of open) if (segments[at] === '**' && at < segments.length - 1) all.add(at + 1)

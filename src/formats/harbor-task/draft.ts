@@ -12,7 +12,7 @@ import { renderTaskToml } from './render.ts'
 import { makeTaskDir } from './save.ts'
 import { refuseIn, refuseIssue, taskTomlSchema } from './schema.ts'
 
-/** What a draft starts from that says nothing about its environment: small, and the same on every processor. */
+/** The Dockerfile of a draft that does not specify its environment: small, and identical on all architectures. */
 const defaultDockerfile = 'FROM debian:12-slim\n\nWORKDIR /app\n'
 
 type Table = Readonly<Record<string, unknown>>
@@ -27,7 +27,7 @@ const defaultToml: Table = {
 
 const dockerfile = 'environment/Dockerfile'
 
-/** Writes a draft as a Harbor task below `parentDir`, whole or not at all, and gives its directory. */
+/** Writes a draft as a Harbor task in `parentDir`, whole or not at all, and returns its directory. */
 export async function saveTaskDraft(draft: TaskDraft, parentDir: string): Promise<string> {
   const files = draftFiles(draft)
   const dir = join(parentDir, safeTaskName(draft.name))
@@ -36,8 +36,8 @@ export async function saveTaskDraft(draft: TaskDraft, parentDir: string): Promis
 }
 
 /**
- * Writes a task's files into a folder that nothing else reads. Small files in large numbers: waiting for a thread for each
- * takes many times longer than writing it, so they are written at once, a few before others get their turn.
+ * Writes a task's files into a folder that nothing else reads yet. For many small files, dispatching each to a thread
+ * takes far longer than writing it, so they are written synchronously, yielding every few files.
  */
 export async function writeDraftFiles(files: Readonly<Record<string, DraftFile>>, dir: string): Promise<void> {
   const made = new Set<string>()
@@ -50,7 +50,7 @@ export async function writeDraftFiles(files: Readonly<Record<string, DraftFile>>
 
 const filesAtOnce = 32
 
-/** Every file of the task by its path, task.toml and instruction.md included; what is wrong with the draft is a UserError. */
+/** Every file of the task by path, including task.toml and instruction.md; an invalid draft is a UserError. */
 export function draftFiles(draft: TaskDraft): Readonly<Record<string, DraftFile>> {
   const named = `task ${JSON.stringify(draft.name)}`
   if (draft.instruction.trim() === '')
@@ -66,7 +66,7 @@ export function draftFiles(draft: TaskDraft): Readonly<Record<string, DraftFile>
   }
 }
 
-/** The task.toml of a draft: its config over the defaults, its lineage in `[metadata.lineage]`. */
+/** A draft's task.toml: its config over the defaults, and its lineage in `[metadata.lineage]`. */
 export function renderDraftToml({ name, config = {}, lineage }: TaskDraft): string {
   const file = `task ${JSON.stringify(name)}: ${taskFileName}`
   const raw = overlay(overlay(defaultToml, config), { metadata: { lineage: lineageTable(lineage) } })
@@ -75,7 +75,7 @@ export function renderDraftToml({ name, config = {}, lineage }: TaskDraft): stri
   return renderTaskToml(parsed.success ? toSettings(parsed.data, refuse) : refuseIssue(parsed.error, raw, refuse))
 }
 
-/** Reads the lineage of a task's metadata back; null when it has none that is whole. */
+/** Parses the lineage in a task's metadata; null if it is missing or incomplete. */
 export function parseLineage(metadata: Table): TaskLineage | null {
   const table = tableAt(metadata, 'lineage')
   const { pipeline, strategy, row_id, row_digest, seed, prompt_digest, model, parents } = table
@@ -90,8 +90,8 @@ export function parseLineage(metadata: Table): TaskLineage | null {
 }
 
 /**
- * A name that is one directory everywhere: letters, digits, dots, dashes and underscores, at most 80 of them.
- * A name that had to be changed gets a few digits of its digest, so that two names never become one.
+ * Makes a name a valid directory name everywhere: letters, digits, dots, dashes and underscores, at most 80. A changed
+ * name gets some digits of its digest, so that two names never collide.
  */
 export function safeTaskName(name: string): string {
   const plain = name.normalize('NFKD').replace(/[^A-Za-z0-9._-]+/g, '-')
@@ -102,7 +102,7 @@ export function safeTaskName(name: string): string {
   return short === '' ? `task-${digest}` : `${short}-${digest}`
 }
 
-/** A lineage as it stands in `[metadata.lineage]` of a task.toml. */
+/** A lineage in the format of `[metadata.lineage]` in a task.toml. */
 export function lineageTable(lineage: TaskLineage): Table {
   const { pipeline, strategy, rowId, rowDigest, seed, promptDigest, model, parents } = lineage
   const row = { row_id: rowId, row_digest: rowDigest }
@@ -127,7 +127,7 @@ function writeDraftFile(dir: string, path: string, file: DraftFile, made: Set<st
     made.add(folder)
   }
   writeFileSync(target, file.data)
-  // chmod, because a mode given to writeFile is cut by the umask.
+  // Use chmod, because the umask limits the mode given to writeFile.
   if (file.executable ?? path.endsWith('.sh')) chmodSync(target, 0o755)
 }
 

@@ -8,7 +8,7 @@ import { readTaskText } from './read.ts'
 
 type Table = Record<string, unknown>
 
-/** Changes the task.toml of every one of these tasks, or of none when one would not be a task.toml afterwards; comments are lost. */
+/** Changes the task.toml of all these tasks, or of none if one would become invalid; comments are lost. */
 export async function editTaskTomls(dirs: readonly string[], change: (table: Table) => Table): Promise<void> {
   const edited: { readonly path: string; readonly text: string }[] = []
   for (const dir of dirs) {

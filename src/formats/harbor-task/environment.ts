@@ -5,14 +5,14 @@ import type { EnvironmentToml, HealthcheckToml, McpServerToml, Refuse } from './
 export interface EnvironmentContext {
   /** The table's name, for messages. */
   readonly key: string
-  /** Schema 1.3 and later: absent sizes stay absent. */
+  /** Schema 1.3 and later: missing sizes stay missing. */
   readonly modern: boolean
-  /** When the table does not name one. */
+  /** The OS if the table does not name one. */
   readonly os: 'linux' | 'windows'
   readonly refuse: Refuse
 }
 
-/** One `[environment]` table in our words. */
+/** Converts an `[environment]` table to our types. */
 export function toEnvironment(toml: EnvironmentToml, context: EnvironmentContext): EnvironmentSettings {
   const { key, modern, refuse } = context
   const cpus = toml.cpus ?? (modern ? undefined : 1)
@@ -35,7 +35,7 @@ export function toEnvironment(toml: EnvironmentToml, context: EnvironmentContext
   })
 }
 
-/** One healthcheck in our words. */
+/** Converts a health check to our types. */
 export function toHealthcheck(toml: HealthcheckToml): Healthcheck {
   return {
     command: toml.command,
@@ -47,7 +47,10 @@ export function toHealthcheck(toml: HealthcheckToml): Healthcheck {
   }
 }
 
-/** A size in megabytes, from `memory_mb` or the old `memory = "2G"`, which wins before 1.3 and must agree since. */
+/**
+ * A size in megabytes, from `memory_mb` or the old `memory = "2G"`, which takes precedence before 1.3 and must agree
+ * since.
+ */
 function sizeMb(toml: EnvironmentToml, name: 'memory' | 'storage', context: EnvironmentContext): number | undefined {
   const text = toml[name]
   const inMb = toml[`${name}_mb`]
@@ -81,7 +84,7 @@ interface NetworkToml {
   readonly allowed_hosts?: readonly string[] | undefined
 }
 
-/** The network of one phase, or undefined when the phase says nothing and keeps the environment's. */
+/** The network of one phase, or undefined if the phase keeps the environment's. */
 export function phaseNetwork(toml: NetworkToml, key: string, refuse: Refuse): Network | undefined {
   const { network_mode: mode, allowed_hosts: hosts } = toml
   const stray = mode === undefined ? hosts !== undefined : mode !== 'allowlist' && (hosts?.length ?? 0) > 0
@@ -90,7 +93,7 @@ export function phaseNetwork(toml: NetworkToml, key: string, refuse: Refuse): Ne
   return mode === undefined ? undefined : { mode }
 }
 
-/** The network of an environment: its mode, else what the older `allow_internet` says, else public. */
+/** An environment's network: its mode, else from the older `allow_internet`, else public. */
 function environmentNetwork(toml: EnvironmentToml, key: string, refuse: Refuse): Network {
   const network = phaseNetwork(toml, key, refuse)
   if (network?.mode === 'public' && toml.allow_internet === false) {
@@ -119,11 +122,11 @@ function isRange(host: string): boolean {
   return Number(bits) <= (isIPv4(address) ? 32 : 128)
 }
 
-/** An environment as task.toml describes it, before anyone knows where its files are. */
+/** An environment as described in task.toml, before the location of its files is known. */
 export type EnvironmentSettings = Omit<Environment, 'dir'>
 
 export interface VerifierSettings extends Omit<VerifierLimits, 'environment'> {
-  /** Only what the task itself says; a separate verifier without one gets a copy of the task's environment. */
+  /** Set only if the task specifies one; otherwise a separate verifier gets a copy of the task's environment. */
   readonly environment?: EnvironmentSettings
 }
 
@@ -133,16 +136,16 @@ export interface StepSettings extends Omit<Step, 'dir' | 'instruction' | 'verifi
 
 type Elsewhere = 'name' | 'dir' | 'instruction' | 'environment' | 'verifier' | 'steps' | 'digests'
 
-/** Everything task.toml says, in our words and with every default filled in. */
+/** Everything in task.toml, in our types and with all defaults filled in. */
 export interface TaskSettings extends Omit<Task, Elsewhere> {
-  /** `[task].name`; without it the task goes by its directory's name. */
+  /** `[task].name`; without it the task is named after its directory. */
   readonly name?: string
   readonly environment: EnvironmentSettings
   readonly verifier: VerifierSettings
   readonly steps: readonly StepSettings[]
 }
 
-/** What a new task starts from: the defaults of the newest schema we write. */
+/** The settings of a new task: the defaults of the newest schema we write. */
 export const defaultSettings: TaskSettings = {
   schemaVersion: '1.4',
   description: '',
@@ -169,7 +172,7 @@ type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
 }
 
-/** The same object without the keys whose value is undefined. */
+/** Drops the keys whose value is undefined. */
 export function defined<T extends object>(value: T): Defined<T> {
   return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as Defined<T>
 }

@@ -6,18 +6,21 @@ import { parseToml } from './parse.ts'
 import { kindInTask, readTaskText } from './read.ts'
 
 export interface FoundTasks {
-  /** Directories that look like tasks, in the order of their names. Empty only when something is broken. */
+  /** Directories that look like tasks, sorted by name. Empty only if something is broken. */
   readonly tasks: readonly string[]
-  /** Directories that have a task.toml and yet are no tasks. */
+  /** Directories that have a task.toml but are not tasks. */
   readonly broken: readonly { readonly dir: string; readonly reason: string }[]
 }
 
 export interface FindTasksOptions {
-  /** For jobs that do not verify: a task without tests is a task. */
+  /** For jobs that do not verify: accepts tasks without tests. */
   readonly allowNoTests?: boolean
 }
 
-/** The tasks at a path: the directory itself when it has a task.toml, otherwise its immediate subdirectories that are tasks. */
+/**
+ * Finds the tasks at a path: the directory itself if it has a task.toml, otherwise its immediate subdirectories that
+ * are tasks.
+ */
 export async function findTasks(path: string, options: FindTasksOptions = {}): Promise<FoundTasks> {
   const dir = await expectDir(path)
   if (await hasTaskFile(dir)) return { tasks: [dir], broken: [] }
@@ -26,7 +29,7 @@ export async function findTasks(path: string, options: FindTasksOptions = {}): P
   return found
 }
 
-/** Why a directory with a task.toml is no task, or null when it is one. */
+/** Why a directory with a task.toml is not a task, or null if it is one. */
 export async function whyBroken(dir: string, options: FindTasksOptions = {}): Promise<string | null> {
   const verdict = await judge(dir, options)
   return verdict === 'task' ? null : verdict === 'something else' ? `no ${taskFileName}` : verdict.broken
@@ -42,7 +45,7 @@ async function sortOut(dir: string, options: FindTasksOptions): Promise<FoundTas
   return { tasks, broken }
 }
 
-/** The tasks in the immediate subdirectories of a directory, one by one in the order of their names; `broken` says why one is none. */
+/** Yields the tasks in a directory's immediate subdirectories, sorted by name; `broken` says why one is not a task. */
 export async function* walkTasks(
   dir: string,
   options: FindTasksOptions = {},
@@ -66,7 +69,7 @@ async function judge(dir: string, options: FindTasksOptions): Promise<'task' | '
   }
 }
 
-/** What keeps a directory with a task.toml from being a task by Harbor's rule, or null. */
+/** What a directory with a task.toml lacks to be a task by Harbor's rule, or null. */
 async function missingPart(dir: string, options: FindTasksOptions): Promise<string | null> {
   const isThere = async (path: string) => (await kindInTask(dir, path)) !== null
   const task = await peek(dir)
@@ -81,7 +84,7 @@ async function missingPart(dir: string, options: FindTasksOptions): Promise<stri
 /** A script, or the build files of a separate verifier's image. */
 const waysToTest = ['test.sh', 'test.bat', 'Dockerfile', 'docker-compose.yaml']
 
-/** What the rule needs of task.toml; the rest is checked when the task is loaded. */
+/** The parts of task.toml that the rule needs; the rest is checked when the task is loaded. */
 async function peek(dir: string): Promise<{ hasSteps: boolean; hasImage: boolean; hasVerifierImage: boolean }> {
   const file = join(dir, taskFileName)
   const { steps, environment, verifier } = parseToml((await readTaskText(dir, file)) ?? '', file)

@@ -11,10 +11,10 @@ import {
 } from './environment.ts'
 import type { AgentToml, ArtifactToml, Refuse, StepToml, TaskToml, VerifierToml } from './schema.ts'
 
-/** What a task without a version is taken for. */
+/** The version assumed for a task that does not state one. */
 const defaultVersion = '1.2'
 
-/** Turns the spelling of task.toml into our words, fills in its version's defaults, refuses what contradicts itself. */
+/** Converts the format of task.toml to our types, fills in its version's defaults, and refuses contradictions. */
 export function toSettings(toml: TaskToml, refuse: Refuse): TaskSettings {
   const schemaVersion = toml.schema_version ?? toml.version ?? defaultVersion
   const modern = isModern(schemaVersion)
@@ -41,7 +41,7 @@ export function toSettings(toml: TaskToml, refuse: Refuse): TaskSettings {
   return settings
 }
 
-/** Whether a schema version is 1.3 or later; any other string is old. */
+/** Whether a schema version is 1.3 or later; any other string counts as old. */
 function isModern(version: string): boolean {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(version) ?? []
   return Number(major) > 1 || (Number(major) === 1 && Number(minor) >= 3)
@@ -55,7 +55,7 @@ function packageSettings(toml: TaskToml, refuse: Refuse) {
   return defined({ name, version, description, authors: authors.map(defined), keywords, source: toml.source })
 }
 
-/** Whether a text is a package's name: `org/name`. */
+/** Whether a text is a package name: `org/name`. */
 export function isTaskName(name: string): boolean {
   return /^[a-zA-Z0-9][a-zA-Z0-9._-]*\/[a-zA-Z0-9][a-zA-Z0-9._-]*$/.test(name) && !name.includes('..')
 }
@@ -69,7 +69,7 @@ interface VerifierContext {
   readonly modern: boolean
   readonly os: 'linux' | 'windows'
   readonly refuse: Refuse
-  /** The mode when the table says nothing. */
+  /** The mode if the table does not state one. */
   readonly inherited: 'shared' | 'separate'
 }
 
@@ -106,7 +106,7 @@ function toStep(
   })
 }
 
-/** One collection takes the task's artefacts and a step's together, so they must not meet. */
+/** A task's artefacts and a step's are collected together, so their destinations must not collide. */
 function checkAllPlaces(settings: TaskSettings, refuse: Refuse): void {
   checkPlaces(settings.artifacts, 'artifacts', refuse)
   for (const [i, step] of settings.steps.entries()) {
@@ -114,7 +114,7 @@ function checkAllPlaces(settings: TaskSettings, refuse: Refuse): void {
   }
 }
 
-/** A table of TOML values as JSON would carry them: dates as text, huge integers as numbers. */
+/** Converts TOML values to JSON's: dates become text, huge integers numbers. */
 function toPlain(table: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(table).map(([key, value]) => [key, plainValue(value)]))
 }
@@ -127,7 +127,7 @@ function plainValue(value: unknown): unknown {
   return value
 }
 
-/** Refuses step names that are not one directory's name, or that two steps share on some file system. */
+/** Refuses step names that are not valid directory names, or that would collide on some file system. */
 function checkStepNames(steps: readonly { readonly name: string }[], refuse: Refuse): void {
   const seen = new Set<string>()
   for (const [i, { name }] of steps.entries()) {
@@ -144,7 +144,7 @@ function isDirectoryName(name: string): boolean {
   return !/[<>:"/\\|?*\x00-\x1f\x7f]/.test(name) && !/[. ]$/.test(name)
 }
 
-/** Artefacts in one form, none of which can be placed outside the folder they are collected into. */
+/** Normalizes artefacts; none may be placed outside the folder they are collected into. */
 function toArtifacts(list: readonly ArtifactToml[], key: string, refuse: Refuse): Artifact[] {
   return list.map((item, i) => {
     const { source, destination, exclude, service } = typeof item === 'string' ? plain(item) : item
@@ -154,7 +154,7 @@ function toArtifacts(list: readonly ArtifactToml[], key: string, refuse: Refuse)
   })
 }
 
-/** Where an artefact goes below the folder of artefacts: its destination, else the last part of its source. */
+/** Where an artefact goes in the artefacts folder: its destination, else the last part of its source. */
 function placeOf(artifact: Artifact): string {
   return posix.normalize(artifact.destination ?? posix.basename(artifact.source)).replace(/\/$/, '')
 }
@@ -190,7 +190,7 @@ function overlaps(a: string, b: string): boolean {
   return a === b || a.startsWith(`${b}/`) || b.startsWith(`${a}/`)
 }
 
-/** Naming one thing twice is harmless. */
+/** Naming the same artefact twice is harmless. */
 function isSame(a: Artifact, b: Artifact): boolean {
   return a.source === b.source && (a.service ?? 'main') === (b.service ?? 'main') && placeOf(a) === placeOf(b)
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { compileIgnore, splitLines } from './digests.ts'
 
 /**
- * What pathspec 1.1.1, the library Harbor's packager uses, says about every path under every set of lines:
+ * What pathspec 1.1.1, the library of Harbor's packager, says about every path under every set of lines:
  * `[p for p in paths if PathSpec.from_lines('gitignore', lines).match_file(p)]`, run once with Python.
  */
 const { paths, verdicts } = JSON.parse(

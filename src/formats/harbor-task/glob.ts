@@ -1,7 +1,7 @@
-/** One character of a glob: itself, any one, any number of any, or one of a set. */
+/** One element of a glob: a literal character, any one, any number, or one of a set. */
 export type GlobToken = string | { readonly kind: 'any' | 'star' } | { readonly kind: 'set'; readonly set: RegExp }
 
-/** Parses one path segment of a pattern; null when it can match nothing, as with a lone backslash at its end. */
+/** Parses one path segment of a pattern; null if it can match nothing, as with a lone trailing backslash. */
 export function parseGlob(glob: string): GlobToken[] | null {
   const chars = [...glob]
   const tokens: GlobToken[] = []
@@ -24,7 +24,7 @@ export function parseGlob(glob: string): GlobToken[] | null {
   return tokens
 }
 
-/** Whether the characters of a path segment match; on a mismatch the latest star takes one more. */
+/** Whether a path segment matches; on a mismatch the latest star takes one more character. */
 export function matchGlob(tokens: readonly GlobToken[], chars: readonly string[]): boolean {
   let token = 0
   let char = 0
@@ -53,7 +53,7 @@ function matchesOne(token: GlobToken, char: string): boolean {
   return token.kind === 'any' || (token.kind === 'set' && token.set.test(char))
 }
 
-/** The whole bracket expression at the start, where a first `]` is a member; null when it is never closed. */
+/** The bracket expression at the start, in which a first `]` is a member; null if it is never closed. */
 function bracketAt(text: string): string | null {
   return /^\[(?:[!^]|(?![!^]))(?:\][^\]]*|[^\]]+)\]/u.exec(text)?.[0] ?? null
 }
@@ -64,6 +64,6 @@ function parseSet(bracket: string): RegExp | null {
   try {
     return new RegExp(`^[${isNegated ? '^' : ''}${members}]$`, 'u')
   } catch {
-    return null // A range such as [z-a] holds nothing.
+    return null // A range such as [z-a] is empty.
   }
 }

@@ -7,10 +7,13 @@ import { isMissing } from '../../lib/files.ts'
 import { compareBytes } from '../../lib/tree.ts'
 import { kindInTask, orUserError } from './read.ts'
 
-/** Looked for at once: where a disk is far away, each look takes as long as the way there and back. */
+/** How many directories are checked in parallel: on a remote disk, each check takes a round trip. */
 const looksAtOnce = 64
 
-/** The directories of tasks at a path, sound or not: of each it is only seen that it has a task.toml. For those who need few tasks of many. */
+/**
+ * The task directories at a path, valid or not: only checks that each has a task.toml. For callers that need few of
+ * many tasks.
+ */
 export async function listTaskDirs(path: string): Promise<readonly string[]> {
   const dir = await expectDir(path)
   if (await hasTaskFile(dir)) return [dir]
@@ -18,7 +21,7 @@ export async function listTaskDirs(path: string): Promise<readonly string[]> {
   const found: string[] = []
   for (let at = 0; at < names.length; at += looksAtOnce) {
     const some = names.slice(at, at + looksAtOnce).map((name) => join(dir, name))
-    // What cannot be looked at is broken; those that need it are told why.
+    // A directory that cannot be inspected is broken; whoever needs it gets the error.
     const are = await Promise.all(some.map((task) => hasTaskFile(task).catch(() => true)))
     found.push(...some.filter((_, i) => are[i]))
   }
@@ -26,7 +29,7 @@ export async function listTaskDirs(path: string): Promise<readonly string[]> {
   return found
 }
 
-/** The whole path of a directory; anything else is a UserError. */
+/** The absolute path of a directory; anything else is a UserError. */
 export async function expectDir(path: string): Promise<string> {
   const dir = resolve(path)
   const kind = await kindInTask('/', dir)
@@ -35,13 +38,13 @@ export async function expectDir(path: string): Promise<string> {
   throw new UserError(`${path}: expected a task or a folder of tasks, found ${found}`, 'check the path')
 }
 
-/** What may be tasks in a directory, in order. */
+/** The entries of a directory that may be tasks, in order. */
 export async function namesOfTasks(dir: string): Promise<readonly string[]> {
   const names = await orUserError(dir, () => readdir(dir))
   return names.filter((name) => !isHalfMade(name)).sort(compareBytes)
 }
 
-/** Whether a directory has the file that makes it a task. */
+/** Whether a directory has a task.toml. */
 export async function hasTaskFile(dir: string): Promise<boolean> {
   return orUserError(dir, async () => {
     try {
@@ -53,12 +56,12 @@ export async function hasTaskFile(dir: string): Promise<boolean> {
   })
 }
 
-/** What an interrupted writer of ours left. */
+/** True for the leftovers of our own interrupted writes. */
 function isHalfMade(name: string): boolean {
   return name.startsWith('.') && name.endsWith('.tmp')
 }
 
-/** For a path that has no task. */
+/** The error for a path without tasks. */
 export function noTasks(path: string): UserError {
   return new UserError(
     `${path}: expected a ${taskFileName} here or in an immediate subdirectory, found none`,

@@ -6,8 +6,8 @@ import { loadTask } from './load.ts'
 
 const tasks = fileURLToPath(new URL('../../../test/fixtures/harbor-task/tasks', import.meta.url))
 
-// Values were compared once with Harbor 0.6.4 and 0.25.0 reading the same directories; the digests are what its
-// `Packager.compute_content_hash` and `dirhash(dir, 'sha256')` printed.
+// The values were compared once with Harbor 0.6.4 and 0.25.0 on the same directories; the digests are the output of its
+// `Packager.compute_content_hash` and `dirhash(dir, 'sha256')`.
 
 test('reads a task of the first schema with its aliases and defaults', async () => {
   const dir = join(tasks, 'hello')

@@ -18,13 +18,13 @@ import { parseTaskToml } from './parse.ts'
 import { kindInTask, readTaskText, stripCanary } from './read.ts'
 
 export interface LoadTaskOptions {
-  /** For jobs that do not verify: a missing test script is fine. */
+  /** For jobs that do not verify: accepts a missing test script. */
   readonly allowNoTests?: boolean
-  /** Who knows the digests of a task without reading all its files (default: they are read). */
+  /** Looks up a task's digests without reading all its files (default: reads them). */
   readonly digest?: (taskDir: string) => Promise<TaskDigests>
 }
 
-/** Reads one task directory completely; whatever is wrong with it is a UserError that names the file. */
+/** Reads a task directory completely; any problem is a UserError that names the file. */
 export async function loadTask(taskDir: string, options: LoadTaskOptions = {}): Promise<Task> {
   const dir = resolve(taskDir)
   await checkDir(dir)
@@ -72,7 +72,7 @@ async function readTaskToml(dir: string): Promise<string> {
   )
 }
 
-/** A prebuilt image needs no build files; everything else does. */
+/** Finds the build files, which only a prebuilt image can do without. */
 async function placeEnvironment(dir: string, settings: TaskSettings): Promise<Environment> {
   const path = environmentDir(dir)
   const kind = await kindInTask(dir, path)
@@ -140,7 +140,7 @@ async function checkTests(
   )
 }
 
-/** What is handed to a sandbox whole must lie in the task. */
+/** Directories that are handed to a sandbox whole must be inside the task. */
 async function checkParts(taskDir: string, dirs: readonly string[]): Promise<void> {
   for (const dir of dirs) {
     for (const part of [testsDir(dir), solutionDir(dir), stepWorkdir(dir)]) {
@@ -154,19 +154,19 @@ async function checkParts(taskDir: string, dirs: readonly string[]): Promise<voi
 interface VerifierPlace {
   readonly taskDir: string
   readonly environment: Environment
-  /** From the nearest to the farthest: a step's own table and directory, then the task's. */
+  /** From nearest to farthest: a step's own table and directory, then the task's. */
   readonly levels: readonly { readonly dir: string; readonly environment: EnvironmentSettings | undefined }[]
 }
 
 interface PlacedVerifier {
   readonly limits: VerifierLimits
-  /** The verifier's image brings its own /tests, so the task needs no test script. */
+  /** The verifier's image has its own /tests, so the task needs no test script. */
   readonly bundlesTests: boolean
 }
 
 /**
- * Finds where a separate verifier's sandbox is built from. The nearest level that names an image or has a Dockerfile
- * among its tests decides; its image then holds the tests. Otherwise it is built like the task's own environment.
+ * Finds what a separate verifier's sandbox is built from. The nearest level with an image, or with a Dockerfile among
+ * its tests, decides, and that image contains the tests. Otherwise it is built like the task's own environment.
  */
 async function placeVerifier(settings: VerifierSettings, place: VerifierPlace): Promise<PlacedVerifier> {
   const { environment: _, ...limits } = settings

@@ -5,17 +5,17 @@ import type { Environment } from '../../core/task.ts'
 import { isMissing } from '../../lib/files.ts'
 import { BuildContext, type ContextEntry, ContextError, readInside } from '../dockerfile/context.ts'
 
-/** What a sandbox of an environment starts from. Environments with the same `key` can share it, whichever tasks they are of. */
+/** What an environment's sandbox starts from. Environments with the same `key` can share it, even across tasks. */
 export type NeededImage =
-  /** The provider's own base, whatever that is. */
+  /** The provider's own base image. */
   | { readonly kind: 'none'; readonly key: string }
   | { readonly kind: 'prebuilt'; readonly key: string; readonly name: string }
-  /** `digest`: of all that a build can see, in hex. */
+  /** `digest`: of everything the build can see, in hex. */
   | { readonly kind: 'dockerfile' | 'compose'; readonly key: string; readonly digest: string }
 
 /**
- * Finds which image an environment needs by what its files say, not by where they lie. Processors, memory, network and
- * variables belong to a sandbox and not to its image, so they do not count.
+ * Determines an environment's image from the content of its files, regardless of their location. CPUs, memory, network
+ * and variables belong to a sandbox rather than its image, so they are ignored.
  */
 export async function findNeededImage({ dir, dockerImage, os }: Environment): Promise<NeededImage> {
   const compose = await readText(dir, 'docker-compose.yaml')
@@ -29,7 +29,10 @@ export async function findNeededImage({ dir, dockerImage, os }: Environment): Pr
   return { kind, key: `${kind}:${digest}`, digest }
 }
 
-/** The texts that rule a build, and every file it may copy with its path, mode and content. Times do not count. */
+/**
+ * A digest of the texts that control a build, and of every file it may copy with path, mode and content. Timestamps are
+ * ignored.
+ */
 export async function digestContext(dir: string, texts: readonly string[]): Promise<string> {
   const hash = createHash('sha256')
   const add = (word: string | number) => hash.update(`${Buffer.byteLength(String(word))}:${word}`)
@@ -49,7 +52,7 @@ async function digestFile({ source }: ContextEntry): Promise<string> {
   return hash.digest('hex')
 }
 
-/** A task with a prebuilt image may have no folder for its environment at all. */
+/** A task with a prebuilt image may have no environment folder. */
 function readText(dir: string, name: string): Promise<string | null> {
   return atTask(dir, () =>
     readInside(dir, name).catch((error: unknown) => {

@@ -5,7 +5,7 @@ import type { TaskSettings } from './environment.ts'
 import { toSettings } from './from-toml.ts'
 import { refuseIn, refuseIssue, taskTomlSchema } from './schema.ts'
 
-/** Reads the text of a task.toml; `file` is how messages name it. */
+/** Parses a task.toml; `file` is its name in messages. */
 export function parseTaskToml(text: string, file: string): TaskSettings {
   const raw = parseToml(text, file)
   const refuse = refuseIn(file)
@@ -13,13 +13,13 @@ export function parseTaskToml(text: string, file: string): TaskSettings {
   return parsed.success ? toSettings(parsed.data, refuse) : refuseIssue(parsed.error, raw, refuse)
 }
 
-/** Names with a thousand dots are a thousand tables. */
+/** Limits nesting: a key with a thousand dots makes a thousand tables. */
 function shallow<T>(tables: T, file: string): T {
   if (!isTooDeep(tables)) return tables
   throw new UserError(`${file}: expected tables, got some that are nested too deeply`, 'use shorter names')
 }
 
-/** The tables of a TOML text; a syntax error is the user's, with line and column. */
+/** Parses TOML; a syntax error is a UserError with line and column. */
 export function parseToml(text: string, file: string): Record<string, unknown> {
   try {
     return shallow(parse(text, { integersAsBigInt: 'asNeeded', maxDepth: 100 }), file)

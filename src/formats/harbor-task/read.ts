@@ -13,12 +13,12 @@ import { isAbsolute, relative } from 'node:path'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { codeOf, isMissing } from '../../lib/files.ts'
 
-/** No task.toml or instruction is longer. */
+/** Upper limit for a task.toml or instruction. */
 const maxTextBytes = 16 * 1024 * 1024
 
 /**
- * What is at a path of a task, links followed as long as they stay in the task; null when there is nothing.
- * The calls block: a job of many tasks makes dozens of them for each, and asking another thread takes longer than the call.
+ * What is at a path of a task, following links that stay in the task; null if nothing. The calls block: a job with many
+ * tasks makes dozens for each, and dispatching to a thread takes longer than the call.
  */
 export async function kindInTask(root: string, path: string): Promise<'file' | 'dir' | 'other' | null> {
   return orUserError(path, async () => {
@@ -40,7 +40,7 @@ function kindOf(stats: Stats): 'file' | 'dir' | 'other' {
   return stats.isFile() ? 'file' : stats.isDirectory() ? 'dir' : 'other'
 }
 
-/** What a path without a link below the root leads to is in the task, wherever the root is. Null when there is nothing. */
+/** A shortcut: a path without links below the root cannot leave the task. Null if there is nothing. */
 function plainStats(root: string, path: string): Stats | null | 'links' {
   const below = path.startsWith(`${root}/`) ? path.slice(root.length + 1).split('/') : []
   if (below.length === 0 || below.some((name) => name === '' || name === '.' || name === '..')) return 'links'
@@ -55,7 +55,7 @@ function plainStats(root: string, path: string): Stats | null | 'links' {
   return stats ?? null
 }
 
-/** The text of a file of a task, byte for byte; null when there is none. */
+/** A task file's text, byte for byte; null if it does not exist. */
 export async function readTaskText(root: string, path: string): Promise<string | null> {
   const kind = await kindInTask(root, path)
   if (kind === null) return null
@@ -68,7 +68,7 @@ export async function readTaskText(root: string, path: string): Promise<string |
   }
 }
 
-/** Runs `work` on a path; what the system says about it becomes the user's error. */
+/** Runs `work` on a path and turns system errors into user errors. */
 export async function orUserError<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -82,7 +82,7 @@ export async function orUserError<T>(path: string, work: () => Promise<T>): Prom
   }
 }
 
-/** Whether a path, both without links, is `root` or below it. */
+/** Whether a path is `root` or below it; both must be free of links. */
 export function isInside(root: string, path: string): boolean {
   const way = relative(root, path)
   return way !== '..' && !way.startsWith('../') && !isAbsolute(way)
@@ -108,7 +108,7 @@ function leavesTask(path: string, real: string): UserError {
 
 const canaryLine = /^(<!--.*canary.*-->|#.*canary.*)$/i
 
-/** An instruction without the canary lines at its start and the blank lines there; the rest byte for byte. */
+/** Strips canary lines and blank lines from the start of an instruction; the rest stays byte for byte. */
 export function stripCanary(text: string): string {
   const lines = text.split('\n')
   const afterCanaries = lines.findIndex((line) => !canaryLine.test(line.trim()))

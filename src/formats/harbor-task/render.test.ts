@@ -72,7 +72,7 @@ test('refuses to lose a description for want of a name', () => {
 })
 
 const text = fc.string({ unit: 'grapheme', minLength: 1 })
-/** Readers of JSON and TOML alike leave the one name out that would reach an object’s prototype. */
+/** Both JSON and TOML parsers drop the one name that would reach an object's prototype. */
 const key = text.filter((name) => name !== '__proto__')
 const env = fc.dictionary(fc.stringMatching(/^[A-Z_]{1,8}$/), fc.string({ unit: 'grapheme' }), { maxKeys: 3 })
 const seconds = fc.oneof(fc.integer({ min: 1, max: 1e6 }), fc.double({ min: 0.001, max: 1e6, noNaN: true }))
@@ -179,7 +179,7 @@ test('reads back every task it writes', () => {
   )
 })
 
-/** The JSON value without nulls, which TOML does not have, and without -0. */
+/** Removes nulls and -0 from a JSON value, which TOML does not have. */
 function tomlCanHold(value: unknown): unknown {
   if (Array.isArray(value)) return value.filter((item) => item !== null).map(tomlCanHold)
   if (typeof value === 'number') return value === 0 ? 0 : value

@@ -4,7 +4,7 @@ import type { EnvironmentSettings, StepSettings, TaskSettings, VerifierSettings 
 
 type Table = Readonly<Record<string, unknown>>
 
-/** Writes task.toml in Harbor's order of tables. Deprecated keys are never written, nor keys that would say nothing. */
+/** Renders a task.toml in Harbor's order of tables, without deprecated or empty keys. */
 export function renderTaskToml(settings: TaskSettings): string {
   const root = {
     schema_version: settings.schemaVersion,
@@ -25,7 +25,7 @@ export function renderTaskToml(settings: TaskSettings): string {
     withoutEmpty({ solution: { env: settings.solution.env } }),
   ]
   const texts = sections.filter((section) => Object.keys(section).length > 0)
-  // Plain numbers are written as floats, so that seconds stay floats; integers are bigints by now.
+  // Plain numbers are written as floats, so that seconds stay floats; integers are already bigints here.
   return `${texts.map((section) => stringify(section, { numbersAsFloat: true }).trim()).join('\n\n')}\n`
 }
 
@@ -120,7 +120,7 @@ function integerWhereWhole(value: number | undefined): unknown {
   return Number.isSafeInteger(value) && value !== undefined ? BigInt(value) : value
 }
 
-/** The author's own table: only nulls, which TOML does not have, are dropped. */
+/** The author's own table without nulls, which TOML does not have. */
 function metadataTable(table: Table): Record<string, unknown> {
   const kept = Object.entries(table).filter(([, value]) => value !== null && value !== undefined)
   return Object.fromEntries(kept.map(([key, value]) => [key, metadataValue(value)]))
@@ -132,7 +132,7 @@ function metadataValue(value: unknown): unknown {
   return isTable(value) ? metadataTable(value) : value
 }
 
-/** Drops keys that say nothing: undefined, null, and empty lists and tables, at every depth but inside lists. */
+/** Drops empty keys: undefined, null, and empty lists and tables, at every depth except inside lists. */
 function withoutEmpty(table: Table): Record<string, unknown> {
   const kept = Object.entries(table).flatMap(([key, value]) => {
     const inner = isTable(value) ? withoutEmpty(value) : Array.isArray(value) ? value.map(inList) : value

@@ -11,18 +11,18 @@ import { renderTaskToml } from './render.ts'
 /** A task that is not on disk yet. */
 export interface NewTask {
   readonly settings: TaskSettings
-  /** The instruction, or one per step by the step's name. */
+  /** The instruction, or one for each step by name. */
   readonly instruction: string | Readonly<Record<string, string>>
-  /** Everything else by its path in the task; scripts (`.sh`) become executable. */
+  /** All other files by path in the task; scripts (`.sh`) become executable. */
   readonly files: Readonly<Record<string, string | Uint8Array>>
 }
 
-/** Writes a new task directory; it appears whole or not at all, and never over something that exists. */
+/** Writes a new task directory; it appears whole or not at all, and never replaces anything. */
 export async function saveTask(dir: string, task: NewTask): Promise<void> {
   await makeTaskDir(dir, (temporary) => writeTask(temporary, task))
 }
 
-/** Makes a directory with `fill`; one that exists already, or a place that cannot be written, is the user's error. */
+/** Creates a directory with `fill`; an existing one, or an unwritable place, is a UserError. */
 export async function makeTaskDir(dir: string, fill: (temporary: string) => Promise<void>): Promise<void> {
   try {
     await makeDirWhole(dir, fill)
@@ -38,7 +38,7 @@ export async function makeTaskDir(dir: string, fill: (temporary: string) => Prom
   }
 }
 
-/** Writes the files of a task into a directory that exists. */
+/** Writes a task's files into an existing directory. */
 export async function writeTask(dir: string, task: NewTask): Promise<void> {
   await writeTaskFile(dir, taskFileName, renderTaskToml(task.settings))
   if (typeof task.instruction === 'string') await writeTaskFile(dir, 'instruction.md', task.instruction)
@@ -55,6 +55,6 @@ async function writeTaskFile(dir: string, path: string, data: string | Uint8Arra
   if (!isInside(resolve(dir), resolve(target))) throw new Error(`${path} would leave the task`)
   await mkdir(dirname(target), { recursive: true })
   await writeFile(target, data)
-  // chmod, because a mode given to writeFile is cut by the umask.
+  // Use chmod, because the umask limits the mode given to writeFile.
   if (path.endsWith('.sh')) await chmod(target, 0o755)
 }

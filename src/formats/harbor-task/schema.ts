@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 
-// Every message is what was expected, as a noun: parse.ts says the rest. Unknown keys are dropped, as Harbor does.
+// Every message is a noun phrase saying what was expected; parse.ts adds the rest. Unknown keys are dropped, as in
+// Harbor.
 
 const text = z.string({ error: 'a string' })
 const texts = z.array(text, { error: 'a list of strings' })
@@ -120,7 +121,9 @@ const packageTable = table({
   keywords: texts.default([]),
 })
 
-/** task.toml as it is spelt, every schema version together; what depends on the version has no default here. */
+/**
+ * The format of task.toml, for all schema versions; values whose default depends on the version have no default here.
+ */
 export const taskTomlSchema = table({
   schema_version: text.optional(),
   version: text.optional(),
@@ -145,7 +148,7 @@ export type ArtifactToml = z.output<typeof artifacts>[number]
 export type HealthcheckToml = z.output<typeof healthcheck>
 export type McpServerToml = z.output<typeof mcpServer>
 
-/** Says that one key of task.toml is wrong: what was expected, then what came. Never returns. */
+/** Reports that a key of task.toml is wrong: what was expected, then what was found. Never returns. */
 export type Refuse = (key: string, expected: string, got: unknown, hint?: string) => never
 
 /** A `Refuse` for one file. */
@@ -155,24 +158,24 @@ export function refuseIn(file: string): Refuse {
   }
 }
 
-/** A value short enough for one line of a message. */
+/** A value shortened to fit a message line. */
 function show(value: unknown): string {
   if (value === undefined) return 'nothing'
-  // JSON has no way to write large integers, infinity and the like.
+  // JSON cannot represent large integers, infinity and the like.
   const plain = (_: string, inner: unknown) => (typeof inner === 'bigint' ? String(inner) : inner)
   const bare = typeof value === 'bigint' || typeof value === 'number'
   const text = bare ? String(value) : (JSON.stringify(value, plain) ?? String(value))
   return text.length > 80 ? `${text.slice(0, 77)}...` : text
 }
 
-/** Refuses the first thing a schema found wrong in `raw`; the schema's messages say what was expected. */
+/** Refuses the first problem a schema found in `raw`; the schema's messages say what was expected. */
 export function refuseIssue(error: z.ZodError, raw: unknown, refuse: Refuse): never {
   const issue = error.issues[0]
   const path = issue?.path ?? []
   return refuse(keyOf(path) || 'the file', issue?.message ?? 'a task', valueAt(raw, path))
 }
 
-/** `steps[1].agent.timeout_sec`. */
+/** Formats a path as `steps[1].agent.timeout_sec`. */
 function keyOf(path: readonly PropertyKey[]): string {
   return path
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))

@@ -2,7 +2,7 @@ import { defaultSettings, type StepSettings, type TaskSettings } from './environ
 import type { NewTask } from './save.ts'
 
 export interface StarterOptions {
-  /** `org/name`; without it the task goes by its directory's name. */
+  /** `org/name`; without it the task is named after its directory. */
   readonly name?: string
   readonly description: string
   readonly authors: readonly { readonly name: string; readonly email?: string }[]
@@ -14,7 +14,7 @@ export interface StarterOptions {
 const numbers = [17, 4, 23, 8, 42, 15, 16, 31]
 const total = numbers.reduce((sum, number) => sum + number, 0)
 
-/** A tiny task that works as it is: the oracle scores 1, doing nothing scores 0, and no network is needed. */
+/** A tiny working task: the oracle scores 1, doing nothing scores 0, and no network is needed. */
 export function starterTask(options: StarterOptions): NewTask {
   const steps = Array.from({ length: options.steps }, (_, i) => stepOf(i))
   const goal = sumGoal('/app/sum.txt')
@@ -43,7 +43,7 @@ interface Goal {
   readonly solve: string
 }
 
-/** The first step adds up, every later one goes on from the file of the one before. */
+/** The first step adds numbers, each later one continues from the previous step's file. */
 function stepOf(i: number): { name: string; dir: string; goal: Goal } {
   const name = `step-${i + 1}`
   const file = `/app/${name}.txt`
@@ -108,7 +108,7 @@ function starterSettings(options: StarterOptions, steps: readonly string[]): Tas
   }
 }
 
-/** A task that names no organisation has no `[task]` table, so these go where older tasks keep them. */
+/** A task without an organization has no `[task]` table, so these go where older tasks keep them. */
 function anonymousMetadata(options: StarterOptions): Record<string, string> {
   const [author] = options.authors
   return {

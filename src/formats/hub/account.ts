@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { isMissing } from '../../lib/files.ts'
 
-/** Who asks the Hub, and where it is. */
+/** The Hub's address, and who is asking. */
 export interface HubAccount {
-  /** Null: only what is public can be read. */
+  /** Null: only public data can be read. */
   readonly token: string | null
   readonly endpoint: string
 }
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** The variables a token may be in, the first that is set wins. */
+/** Variables that may hold a token; the first one set wins. */
 const hubTokenVariables = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN', 'HUGGINGFACE_TOKEN', 'HF_API_TOKEN'] as const
 
-/** Reads token and address from the environment; the token may also be where `hf auth login` stores it. */
+/** Reads token and address from the environment; the token may also be in the file where `hf auth login` stores it. */
 export function hubAccount(env: Env): HubAccount {
   const { token, place } = findHubToken(env)
   if (token !== null && !/^hf_\S+$/.test(token))
@@ -26,7 +26,7 @@ export function hubAccount(env: Env): HubAccount {
   return { token, endpoint: endpointOf(env.HF_ENDPOINT?.trim() || 'https://huggingface.co') }
 }
 
-/** The token and the variable or file that it is in. A variable wins over the file. */
+/** The token and the variable or file it comes from. A variable takes precedence over the file. */
 export function findHubToken(env: Env): { readonly token: string | null; readonly place: string } {
   const variable = hubTokenVariables.find((name) => env[name]?.trim())
   if (variable !== undefined) return { token: env[variable]?.trim() ?? null, place: variable }

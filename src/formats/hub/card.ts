@@ -3,16 +3,16 @@ import { readYaml } from '../../lib/read-yaml.ts'
 import { renderYaml } from '../../lib/render-yaml.ts'
 import { sizeCategory } from '../size-category.ts'
 
-/** What one upload brought, as the card of the dataset remembers it. */
+/** What one upload added, as recorded in the dataset's card. */
 export interface Upload {
-  /** Of the content of its data files: the same data is the same upload. */
+  /** A digest of its data files: the same data is the same upload. */
   readonly digest: string
   readonly files: readonly string[]
   readonly rows: number
   readonly bytes: number
-  /** Uncompressed, where it is known. */
+  /** Uncompressed size, if known. */
   readonly dataBytes: number
-  /** Where the rows came from, with counts: `pipeline nl2bash`, `model x`, ... */
+  /** Where the rows come from, with counts: `pipeline nl2bash`, `model x`, ... */
   readonly lineage: Readonly<Record<string, number>>
 }
 
@@ -25,7 +25,7 @@ interface Card {
   readonly body: string
 }
 
-/** Takes a card apart; a card that cannot be read counts as one without front matter. */
+/** Parses a card; an unreadable one is treated as having no front matter. */
 export function parseCard(text: string): Card {
   const match = /^---\r?\n([\s\S]*?)\r?\n---\r?\n?([\s\S]*)$/.exec(text)
   if (!match) return { front: {}, body: text }
@@ -40,7 +40,7 @@ export function parseCard(text: string): Card {
 
 const key = 'ot_agent'
 
-/** The uploads a card tells of; what has not their shape is left out. */
+/** The uploads recorded in a card; malformed entries are skipped. */
 export function uploadsOf(card: Card): Upload[] {
   const listed: unknown = Object(card.front[key]).uploads
   return (Array.isArray(listed) ? listed : []).flatMap((entry: unknown) => {
@@ -55,7 +55,7 @@ export function uploadsOf(card: Card): Upload[] {
   })
 }
 
-/** A card that tells of all uploads: its numbers are their sums, and its last part lists them. */
+/** Renders a card covering all uploads: its numbers are their sums, and its last part lists them. */
 export function renderUploads(card: Card, uploads: readonly Upload[]): string {
   const total = (count: (upload: Upload) => number) => uploads.reduce((sum, upload) => sum + count(upload), 0)
   const front = {
@@ -80,10 +80,10 @@ function summed(info: Record<string, unknown>, total: (count: (upload: Upload) =
   return { ...info, splits: [split], download_size: total(({ bytes: sent }) => sent), dataset_size: bytes }
 }
 
-/** What an upload is: packed tasks, packed jobs, or just files. */
+/** What an upload contains: packed tasks, packed jobs, or just files. */
 export type UploadKind = 'tasks' | 'jobs' | 'files'
 
-/** The card of a dataset that brings none. */
+/** The card for a dataset without one. */
 export function newCard(name: string, kind: UploadKind, rows: number, madeBy: string): string {
   const title = plain(name.split('/').at(-1) ?? name)
   const front = {

@@ -3,7 +3,7 @@ import { hubAccount } from './account.ts'
 import { hubFailure } from './failures.ts'
 import { makeHubFetch } from './hub-fetch.ts'
 
-/** Asks the Hub, before long work, whether it knows who will want to write to a dataset. */
+/** Checks with the Hub, before long work, that the account may write to a dataset. */
 export async function checkWriter(
   repo: string,
   env: Readonly<Record<string, string | undefined>>,

@@ -2,17 +2,17 @@ import { parseGlob } from '../../lib/path-glob.ts'
 import { parseCard } from './card.ts'
 import type { RepoFile } from './repository.ts'
 
-/** Which rows of a dataset are meant, in the words of the Hub. */
+/** Selects rows of a dataset, in the Hub's terms. */
 export interface DataChoice {
   /** Null: the dataset's own default. */
   readonly config: string | null
   readonly split: string
 }
 
-/** Endings of files whose rows can be read. */
+/** File extensions of readable rows. */
 const readable = /\.(parquet|jsonl|ndjson|json|csv|tsv|xlsx)$/i
 
-/** The data files of a split, in order: as the dataset's card says, or by their names. Empty when none can be read. */
+/** The data files of a split, in order: as the dataset's card says, or by name. Empty if none is readable. */
 export function chooseDataFiles(files: readonly RepoFile[], cardText: string | null, choice: DataChoice): RepoFile[] {
   const sorted = [...files].sort((a, b) => (a.path < b.path ? -1 : 1))
   const patterns = patternsOf(cardText, choice)
@@ -22,7 +22,7 @@ export function chooseDataFiles(files: readonly RepoFile[], cardText: string | n
   return chosen.every(({ path }) => readable.test(path)) ? chosen : []
 }
 
-/** The configurations a card names. */
+/** The configurations named in a card. */
 export function configsOf(cardText: string | null): string[] {
   return listedConfigs(cardText).map(({ config_name: name }) => String(name))
 }
@@ -32,7 +32,7 @@ function listedConfigs(cardText: string | null): Readonly<Record<string, unknown
   return Array.isArray(configs) ? configs.map((config) => Object(config)) : []
 }
 
-/** Null when the card says nothing of this configuration. */
+/** Null if the card does not mention this configuration. */
 function patternsOf(cardText: string | null, { config, split }: DataChoice): string[] | null {
   const listed = listedConfigs(cardText)
   const named = config ?? listed.find((one) => one.default === true)?.config_name ?? 'default'
@@ -41,14 +41,14 @@ function patternsOf(cardText: string | null, { config, split }: DataChoice): str
   const below = typeof found.data_dir === 'string' ? `${found.data_dir.replace(/\/+$/, '')}/` : ''
   const entries: unknown[] = [found.data_files].flat()
   return entries.flatMap((entry): string[] => {
-    // A bare pattern is the split `train`.
+    // A bare pattern means the split `train`.
     if (typeof entry === 'string') return split === 'train' ? [below + entry] : []
     const { split: name, path } = Object(entry)
     return name === split ? [path].flat().map((text) => below + String(text)) : []
   })
 }
 
-/** Datasets without a card that says more have folders named after configurations, and splits in the names of files. */
+/** Without such a card, folders are named after configurations, and file names contain the split. */
 function byName(files: readonly RepoFile[], { config, split }: DataChoice): RepoFile[] {
   const parquet = files.filter(({ path }) => /\.parquet$/i.test(path))
   const tables = parquet.length > 0 ? parquet : files.filter(({ path }) => readable.test(path))

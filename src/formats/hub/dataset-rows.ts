@@ -6,7 +6,7 @@ import { type HubSurroundings, openRepository } from './open.ts'
 import type { DatasetRepository, RepoFile } from './repository.ts'
 import type { HubTarget } from './target.ts'
 
-/** The files that hold the rows of a split, in order, at one commit. */
+/** The files holding a split's rows, in order, at one commit. */
 export interface DatasetRows {
   readonly repository: DatasetRepository
   readonly commit: string
@@ -15,14 +15,14 @@ export interface DatasetRows {
 
 export interface RowsChoice extends DataChoice {
   readonly revision: string | null
-  /** Only files of this pattern, whatever the card says. */
+  /** Only files matching this pattern, whatever the card says. */
   readonly pattern: string | null
 }
 
-/** Where the Hub keeps a dataset of any format as parquet files. */
+/** The branch where the Hub keeps a parquet version of any dataset. */
 const convertedBranch = 'refs/convert/parquet'
 
-/** Finds the data files of a dataset: by a pattern, as its card says, by their names, or as the Hub converted them. */
+/** Finds a dataset's data files: by a pattern, by its card, by name, or in the Hub's conversion. */
 export async function findDatasetRows(
   target: HubTarget,
   choice: RowsChoice,

@@ -16,13 +16,13 @@ import {
   writeRecord,
 } from './download.ts'
 
-/** How a dataset holds its tasks, and the files they are in. */
+/** How a dataset stores its tasks, and in which files. */
 export interface TaskFiles {
   readonly kind: 'parquet' | 'folders'
   readonly snapshot: Snapshot
 }
 
-/** Finds the tasks of a dataset: packed in parquet files (all, or the one that is named), or as folders with a task.toml. */
+/** Finds a dataset's tasks: packed in parquet files (all, or the named one), or as folders with a task.toml. */
 export function chooseTaskFiles(snapshot: Snapshot, parquetName: string | null): TaskFiles {
   const parquet = chooseParquet(snapshot, parquetName)
   if (parquet.files.length > 0) return { kind: 'parquet', snapshot: parquet }
@@ -46,7 +46,7 @@ export function chooseTaskFiles(snapshot: Snapshot, parquetName: string | null):
   return { kind: 'folders', snapshot: { ...narrowed(snapshot, ({ path }) => isOfTask(path)), ...below } }
 }
 
-/** The parquet files of a dataset; a name is a whole path, or the last part of one. */
+/** The parquet files of a dataset; a name is a full path, or its last part. */
 export function chooseParquet(snapshot: Snapshot, name: string | null): Snapshot {
   const all = narrowed(snapshot, ({ path }) => path.endsWith('.parquet'))
   if (name === null) return all
@@ -62,11 +62,11 @@ export function chooseParquet(snapshot: Snapshot, name: string | null): Snapshot
 
 export interface DownloadedTasks {
   readonly wasThere: boolean
-  /** Tasks that came twice, in two files; the first one counts. */
+  /** Duplicate tasks across files; the first one wins. */
   readonly repeated: number
 }
 
-/** Downloads tasks into a folder of tasks that appears whole or not at all; the same command resumes after an interruption. */
+/** Downloads tasks into a folder that appears whole or not at all; after an interruption, the same command resumes. */
 export async function downloadTasks(
   chosen: TaskFiles,
   out: string,

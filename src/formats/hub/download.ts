@@ -10,22 +10,22 @@ import { whyUnsafe } from '../../lib/tree-writer.ts'
 import { fetchFile } from './fetch-file.ts'
 import type { DatasetRepository, RepoFile } from './repository.ts'
 
-/** Remembers in a folder what it was downloaded from. */
+/** Records in a folder where it was downloaded from. */
 const downloadRecordFile = '.hub-download.json'
 
 const filesAtOnce = 4
 
-/** Files of one commit of a dataset, chosen and checked, not fetched yet. */
+/** A selection of files at one commit of a dataset, checked but not yet fetched. */
 export interface Snapshot {
   readonly repository: DatasetRepository
   readonly commit: string
   readonly files: readonly RepoFile[]
   readonly bytes: number
-  /** A folder that all of these files are in, and that is not made again here. */
+  /** A folder common to all these files, which is not recreated locally. */
   readonly below?: string
 }
 
-/** What a revision holds; a dataset that is not there, or a path that leads out, is a UserError. */
+/** The files at a revision; a missing dataset, or a path that leads outside, is a UserError. */
 export async function openSnapshot(repository: DatasetRepository, revision: string | null): Promise<Snapshot> {
   const commit = await repository.head(revision)
   if (commit === null)
@@ -38,14 +38,14 @@ export async function openSnapshot(repository: DatasetRepository, revision: stri
   return { repository, commit, files, bytes: sum(files) }
 }
 
-/** The same commit with fewer files. */
+/** A subset of the files at the same commit. */
 export function narrowed(snapshot: Snapshot, keep: (file: RepoFile) => boolean): Snapshot {
   const files = snapshot.files.filter(keep)
   return { ...snapshot, files, bytes: sum(files) }
 }
 
 export interface DownloadOptions {
-  /** More than this in all is refused. */
+  /** A larger total is refused. */
   readonly limitBytes: number
   readonly overwrite?: boolean
   readonly signal: AbortSignal
@@ -53,8 +53,8 @@ export interface DownloadOptions {
 }
 
 /**
- * Downloads a snapshot into a folder that appears whole or not at all. What an interrupted download fetched is kept beside
- * it, and the same command goes on there. True when the folder held the same snapshot already.
+ * Downloads a snapshot into a folder that appears whole or not at all. What an interrupted download fetched is kept
+ * next to it, and the same command resumes. Returns true if the folder already held the same snapshot.
  */
 export async function downloadSnapshot(snapshot: Snapshot, out: string, options: DownloadOptions): Promise<boolean> {
   const { repository, files, bytes } = snapshot
@@ -82,7 +82,7 @@ export async function downloadSnapshot(snapshot: Snapshot, out: string, options:
   return false
 }
 
-/** Renames a finished folder to its place; what was there goes. */
+/** Moves a finished folder into place, replacing what was there. */
 export async function putInPlace(fresh: string, target: string): Promise<void> {
   if (await exists(target)) await swap(fresh, target)
   else await rename(fresh, target)
@@ -125,12 +125,12 @@ export async function recordIn(dir: string): Promise<string | null> {
   }
 }
 
-/** Names a snapshot: the same digest is the same files. */
+/** A snapshot's digest: the same digest means the same files. */
 export function digestSnapshot({ repository, commit, files }: Snapshot): string {
   return digestJson([repository.name, commit, files.map(({ path }) => path)])
 }
 
-/** Writes down what a folder was downloaded from. */
+/** Records what a folder was downloaded from. */
 export function writeRecord(dir: string, digest: string, { repository, commit, files }: Snapshot): Promise<void> {
   const record = { schema: 'hub-download/1', repository: repository.name, commit, files: files.length, digest }
   return writeAtomic(join(dir, downloadRecordFile), `${JSON.stringify(record, null, 2)}\n`)

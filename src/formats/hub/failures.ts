@@ -3,16 +3,16 @@ import { BoundaryError, isAbort, messageOf, UserError } from '../../core/errors.
 /** Another user changed the branch between our read and our commit. */
 export class CommitConflict extends Error {}
 
-/** The status the Hub refused a request with, or null when it was not the Hub that refused. */
+/** The status with which the Hub refused a request, or null if it was not the Hub. */
 export function statusOf(error: unknown): number | null {
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : null
   return typeof status === 'number' ? status : null
 }
 
-/** The code of a failure to reach the Hub at all. */
+/** The error code if the Hub cannot be reached at all. */
 export const hubUnreachable = 'HubUnreachable'
 
-/** Turns whatever a request to the Hub ended with into a user error or an infrastructure failure; `what` names the dataset. */
+/** Turns a failed Hub request into a user error or an infrastructure failure; `what` names the dataset. */
 export function hubFailure(error: unknown, what: string, hasToken: boolean): Error {
   if (error instanceof UserError || error instanceof BoundaryError || isAbort(error)) return error as Error
   if (error instanceof CommitConflict) return error
@@ -68,7 +68,7 @@ function unreachable(error: unknown, what: string): Error {
   })
 }
 
-/** Addresses of files on the Hub may carry a signature behind the question mark. */
+/** URLs of files on the Hub may carry a signature in their query. */
 function shorten(text: string): string {
   return text
     .replace(/\?\S*/g, '')

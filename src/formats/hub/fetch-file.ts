@@ -5,20 +5,20 @@ import { isMissing } from '../../lib/files.ts'
 import { isSameContent } from './digests.ts'
 import type { DatasetRepository, RepoFile } from './repository.ts'
 
-/** How often a file is gone on with that breaks off without a byte more than before. */
+/** How many attempts in a row may fail without receiving any bytes. */
 const triesWithoutProgress = 4
 
 export interface FetchFile {
   readonly repository: DatasetRepository
   readonly commit: string
   readonly file: RepoFile
-  /** Where it goes; it appears there whole, with the content that was promised, or not at all. */
+  /** The destination; the file appears there whole, with the expected content, or not at all. */
   readonly to: string
   readonly signal: AbortSignal
   readonly onBytes?: (bytes: number) => void
 }
 
-/** Fetches one file, going on after what an earlier try left; true when it was there already. */
+/** Fetches one file, continuing a partial one; true if it already existed. */
 export async function fetchFile(ask: FetchFile): Promise<boolean> {
   const { file, to, repository, signal } = ask
   if ((await sizeOf(to)) !== null && (await isSameContent(to, file))) return true
@@ -45,7 +45,7 @@ export async function fetchFile(ask: FetchFile): Promise<boolean> {
   })
 }
 
-/** Adds to the part what comes; gives what broke it off, or undefined. */
+/** Appends received data to the partial file; returns the error that interrupted it, or undefined. */
 async function goOn(
   { repository, commit, file, signal, onBytes }: FetchFile,
   part: string,
@@ -58,7 +58,7 @@ async function goOn(
     for await (const chunk of body) {
       signal.throwIfAborted()
       written += chunk.length
-      // A server that sends more than it said may never end.
+      // A server that sends more than announced may never stop.
       if (written > file.sizeBytes) break
       await handle.writeFile(chunk)
       onBytes?.(chunk.length)

@@ -10,7 +10,7 @@ import { whyUnsafe } from '../../lib/tree-writer.ts'
 import { sha256File } from './digests.ts'
 import type { DatasetRepository, RepoFile, RepoType } from './repository.ts'
 
-/** A folder laid out as a repository is, for use without the Hub. It has one revision: what is there. */
+/** A folder laid out like a repository, for use without the Hub. Its only revision is its current content. */
 export function openFolderRepository(dir: string, type: RepoType): DatasetRepository {
   const name = `file:${dir}`
   return {
@@ -39,7 +39,10 @@ export function openFolderRepository(dir: string, type: RepoType): DatasetReposi
   }
 }
 
-/** Plain files below a folder, links left out; hidden ones too, which are not data. Null when there is no folder. */
+/**
+ * Regular files below a folder, without links; hidden ones, which are not data, are left out too. Null if there is no
+ * folder.
+ */
 export async function plainFiles(dir: string): Promise<{ files: string[]; leftOut: string[] } | null> {
   const files: string[] = []
   const leftOut: string[] = []
@@ -104,7 +107,7 @@ async function putFile(from: string, to: string): Promise<void> {
   }
 }
 
-/** With the folders that are empty then, as git would. */
+/** Also removes folders that become empty, as git does. */
 async function removeFile(dir: string, path: string): Promise<void> {
   await rm(within(dir, path), { force: true })
   for (let parent = dirname(path); parent !== '.'; parent = dirname(parent)) {

@@ -4,7 +4,7 @@ import { makePool } from '../../lib/http-client.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** How often a request is tried, and the first and the longest pause between tries. */
+/** How often to try a request, and the first and longest pause between tries. */
 export interface Patience {
   readonly tries: number
   readonly firstWaitMs: number
@@ -13,15 +13,15 @@ export interface Patience {
 
 const usualPatience: Patience = { tries: 6, firstWaitMs: 500, longestWaitMs: 30_000 }
 
-/** No server is waited for longer than this, whatever it asks. */
+/** The longest wait that a server can request. */
 const longestRetryAfterMs = 300_000
 const silenceMs = 120_000
-/** The Hub checks every file of a commit before it answers. */
+/** How long to wait for an answer: the Hub checks every file of a commit before it answers. */
 const answerMs = 600_000
 
 /**
- * A fetch that tries again what may go better the next time: a server that is busy or broken, a line that was cut.
- * Every other answer goes to the caller. Requests to the Hub can be repeated: a commit names its parent.
+ * A fetch that retries transient failures: a busy or broken server, a lost connection. All other answers go to the
+ * caller. Hub requests can safely be repeated, because a commit names its parent.
  */
 export function makeHubFetch(env: Env, signal: AbortSignal, patience: Patience = usualPatience): typeof fetch {
   const pool = makePool(env, { headersTimeout: answerMs, bodyTimeout: silenceMs, connect: { timeout: 30_000 } })
@@ -48,10 +48,10 @@ export function makeHubFetch(env: Env, signal: AbortSignal, patience: Patience =
   }
 }
 
-/** A request that could be redirected keeps a copy of all it sends, in memory, to send it once more; a large file must not. */
+/** A request that may be redirected keeps a copy of its body in memory; a large file must not. */
 const streamed = { redirect: 'error', window: null } as const
 
-/** As the Hub's own client reads its variables. */
+/** Interprets a variable like the Hub's own client. */
 function isSet(value = ''): boolean {
   return /^(1|on|yes|true)$/i.test(value.trim())
 }

@@ -7,11 +7,11 @@ import type { DatasetRepository, RepoCommit, RepoFile, RepoType } from './reposi
 export interface HubRepositoryAt {
   readonly account: HubAccount
   readonly fetch: typeof fetch
-  /** More files than this are refused. */
+  /** Repositories with more files are refused. */
   readonly filesLimit?: number
 }
 
-/** A dataset or a model of the Hub through its official client, which loads when the first request is made. */
+/** A dataset or model on the Hub through its official client, which is loaded on the first request. */
 export function openHubRepository(name: string, type: RepoType, at: HubRepositoryAt): DatasetRepository {
   const { account, filesLimit = 1_000_000 } = at
   const { token, endpoint: hubUrl } = account
@@ -73,7 +73,7 @@ async function headOf(
     const { sha } = await (type === 'model' ? client.modelInfo(ask) : client.datasetInfo(ask))
     return sha
   } catch (error) {
-    // Without a token, what is not there and what is private look the same: the caller is told to bring one.
+    // Without a token, missing and private repositories look the same, so the error suggests a token.
     if (statusOf(error) !== 404 || revision !== null) throw error
     return null
   }
@@ -93,7 +93,7 @@ async function filesOf(
   const files: RepoFile[] = []
   let seen = 0
   for await (const { type, path, size, oid, lfs } of entries) {
-    // Folders count too: a list of nothing but folders must end as well.
+    // Count folders too, so that a list of nothing but folders also ends.
     if (++seen > limit)
       throw new UserError(
         `${name}: expected at most ${limit} files and folders, found more`,
@@ -136,7 +136,7 @@ async function commitTo(client: Client, branch: string, changes: RepoCommit, sha
     ...add.map(({ path, file }) => ({ operation: 'addOrUpdate' as const, path, content: pathToFileURL(file) })),
     ...remove.map((path) => ({ operation: 'delete' as const, path })),
   ]
-  // Plain storage rather than chunks: a file that is there is told by its digest, and is not sent again.
+  // Use plain storage rather than chunks: existing files are recognized by digest and not sent again.
   const running = client.commitIter({
     ...shared,
     title: message,
@@ -161,7 +161,7 @@ async function commitTo(client: Client, branch: string, changes: RepoCommit, sha
   }
 }
 
-/** Writing needs a token: without one, the user is told before anything is sent. */
+/** Writing needs a token; says so before anything is sent. */
 export function needToken(token: string | null, name: string): void {
   if (token !== null) return
   throw new UserError(

@@ -5,18 +5,18 @@ import type { HubAccount } from './account.ts'
 import { hubFailure } from './failures.ts'
 import type { RepoType } from './repository.ts'
 
-/** A model or a dataset in a list of the Hub. */
+/** A model or dataset in a Hub listing. */
 export interface ListedRepository {
   /** `org/name`. */
   readonly name: string
   readonly isPrivate: boolean
-  /** When it last changed, as the Hub writes it; null when the Hub does not say. */
+  /** Its last change in the Hub's format; null if unknown. */
   readonly lastModified: string | null
   /** In the last 30 days. */
   readonly downloads: number | null
 }
 
-/** More repositories than this are not looked at. */
+/** Further repositories are ignored. */
 const repositoriesLimit = 10_000
 const pageSchema = z.array(
   z.object({
@@ -28,7 +28,7 @@ const pageSchema = z.array(
 )
 const expanded = ['private', 'lastModified', 'downloads'].map((field) => `&expand=${field}`).join('')
 
-/** The models or datasets of an account or organization that the token may see, newest first. */
+/** The models or datasets of an account or organization that are visible to the token, newest first. */
 export async function listRepositories(
   organization: string,
   type: RepoType,
@@ -61,7 +61,7 @@ export async function listRepositories(
   return found.slice(0, repositoriesLimit)
 }
 
-/** The next page, which must be on the same server: a token goes with the request. */
+/** The next page, which must be on the same server, because the token is sent with the request. */
 function nextOf(link: string | null, endpoint: string): string | null {
   const url = /<([^>]+)>;\s*rel="next"/.exec(link ?? '')?.[1]
   if (url === undefined || !URL.canParse(url, endpoint)) return null

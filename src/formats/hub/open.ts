@@ -6,13 +6,13 @@ import type { DatasetRepository, RepoType } from './repository.ts'
 import { type HubTarget, parseTarget } from './target.ts'
 
 export interface HubSurroundings {
-  /** Where the token, the endpoint and the proxies are named. */
+  /** Holds the token, the endpoint and the proxies. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly signal: AbortSignal
   readonly patience?: Patience
 }
 
-/** Opens a dataset, or a model, by its name, `org/name` or `file:PATH`; nothing is asked of it yet. */
+/** Opens a dataset or model by name, `org/name` or `file:PATH`; makes no request yet. */
 export function openRepository(
   target: HubTarget | string,
   { env, signal, patience }: HubSurroundings,

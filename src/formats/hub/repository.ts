@@ -1,42 +1,42 @@
-/** A file of a dataset repository. Its path is untrusted until it was checked. */
+/** A file of a dataset repository. Its path is untrusted until checked. */
 export interface RepoFile {
   readonly path: string
   readonly sizeBytes: number
-  /** SHA-256 of a large file, hex; null for one that git holds itself. */
+  /** The SHA-256 of a large file, in hex; null for one stored in git itself. */
   readonly sha256: string | null
-  /** Git's own digest of a small file, hex. */
+  /** Git's own digest of a small file, in hex. */
   readonly gitOid: string | null
 }
 
-/** Changes that go in at once. */
+/** Changes that are committed together. */
 export interface RepoCommit {
   readonly message: string
-  /** The revision these changes were planned on; anything else there is a CommitConflict. */
+  /** The revision these changes are based on; if the branch has moved, there is a CommitConflict. */
   readonly parent: string
   readonly add: readonly { readonly path: string; readonly file: string }[]
   readonly remove: readonly string[]
-  /** Which file how far, from 0 to 1. */
+  /** Reports a file's progress from 0 to 1. */
   readonly onProgress?: (path: string, share: number) => void
 }
 
 export type RepoType = 'dataset' | 'model'
 
-/** A dataset, or a model, as a tree of files with revisions: on the Hub, or in a folder. */
+/** A dataset or model as a tree of files with revisions, on the Hub or in a folder. */
 export interface DatasetRepository {
   /** `org/name`, or `file:PATH`. */
   readonly name: string
   readonly type: RepoType
-  /** The commit a branch, tag or commit stands for (default: the main branch); null when there is no such dataset. */
+  /** Resolves a branch, tag or commit to a commit (default: the main branch); null if the dataset does not exist. */
   head(revision: string | null): Promise<string | null>
   list(commit: string): Promise<readonly RepoFile[]>
-  /** The bytes of a file from a point on; a server that cannot skip says so with `fromByte: 0`. */
+  /** Reads a file from an offset; a server that cannot skip returns `fromByte: 0`. */
   read(
     commit: string,
     path: string,
     fromByte: number,
   ): Promise<{ readonly fromByte: number; readonly body: AsyncIterable<Uint8Array> }>
-  /** Makes it where it is missing; an existing one keeps its visibility. */
+  /** Creates it if it is missing; an existing one keeps its visibility. */
   create(isPrivate: boolean): Promise<void>
-  /** Gives the new commit and where to look at it. */
+  /** Returns the new commit and its URL. */
   commit(branch: string, changes: RepoCommit): Promise<{ readonly commit: string; readonly url: string }>
 }

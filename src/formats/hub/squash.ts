@@ -5,7 +5,7 @@ import { hubFailure } from './failures.ts'
 import type { HubRepositoryAt } from './hub-repository.ts'
 import type { RepoType } from './repository.ts'
 
-/** A branch of a repository of the Hub. */
+/** A branch of a Hub repository. */
 export interface HubBranch {
   readonly name: string
   readonly type: RepoType
@@ -22,7 +22,7 @@ export async function countCommits({ name, type, branch }: HubBranch, at: HubRep
   throw new BoundaryError('store', `${name}: the Hub did not say how many commits ${branch} has`)
 }
 
-/** Makes one commit of all commits of a branch; its files stay. Gives the new commit. There is no way back. */
+/** Squashes all commits of a branch into one, keeping its files. Returns the new commit. This cannot be undone. */
 export async function squashHistory(
   { name, type, branch }: HubBranch,
   message: string,
@@ -41,7 +41,7 @@ interface Request {
   readonly name: string
   readonly type: RepoType
   readonly path: string
-  /** With a body it is a POST. */
+  /** A request with a body is a POST. */
   readonly body?: object
 }
 

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UserError } from '../../core/errors.ts'
 
-/** Where a dataset lives: a repository of the Hub, or a folder laid out like one. */
+/** The location of a dataset: a Hub repository, or a folder laid out like one. */
 export type HubTarget =
   | { readonly kind: 'hub'; readonly repo: string }
   | { readonly kind: 'folder'; readonly path: string }
@@ -25,7 +25,10 @@ function folderOf(text: string, what: string): string {
   return resolve(path)
 }
 
-/** The Hub's own rule: letters, digits, dots, dashes and underscores, none of the last three at an end or twice in a row. */
+/**
+ * The Hub's own rule: letters, digits, dots, dashes and underscores, none of the last three at either end or twice in a
+ * row.
+ */
 function isRepoId(repo: string): boolean {
   const parts = repo.split('/')
   return (

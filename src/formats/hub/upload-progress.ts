@@ -1,4 +1,4 @@
-/** How far an upload is. */
+/** An upload's progress. */
 export interface UploadProgress {
   readonly done: { readonly files: number; readonly bytes: number }
   readonly total: { readonly files: number; readonly bytes: number }
@@ -9,7 +9,7 @@ interface Sent {
   readonly bytes: number
 }
 
-/** Adds up how far the files of an upload are. Small ones are sent with the commit, and count once it is made. */
+/** Adds up the progress of an upload's files. Small ones are sent with the commit, and count once it is made. */
 export function followFiles(add: readonly Sent[], onProgress: (progress: UploadProgress) => void) {
   const sizes = new Map(add.map(({ path, bytes }) => [path, bytes]))
   const shares = new Map<string, number>()

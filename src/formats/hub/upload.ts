@@ -12,12 +12,12 @@ import { plainFiles } from './folder-repository.ts'
 import type { DatasetRepository, RepoFile } from './repository.ts'
 import { followFiles, type UploadProgress } from './upload-progress.ts'
 
-/** A folder that is to become, or to be added to, a dataset. */
+/** A folder that is to become a dataset, or to be added to one. */
 export interface UploadAsk {
   readonly repository: DatasetRepository
   readonly dir: string
   readonly kind: UploadKind
-  /** True: what is not in the folder goes. False: data files are added beside those that are there. */
+  /** True: removes files that are not in the folder. False: adds data files to the existing ones. */
   readonly replace: boolean
   readonly isPrivate: boolean
   readonly message: string
@@ -29,20 +29,20 @@ export interface UploadAsk {
   readonly onProgress?: (progress: UploadProgress) => void
 }
 
-/** What an upload came to. */
+/** The result of an upload. */
 export interface Uploaded {
   readonly repository: string
   /** False for a dry run that could not reach the dataset: every file counts as new. */
   readonly compared: boolean
-  /** Null when nothing had to be written. */
+  /** Null if nothing had to be written. */
   readonly commit: string | null
   readonly url: string | null
-  /** Paths as they are in the dataset. */
+  /** Their paths in the dataset. */
   readonly added: readonly string[]
   readonly removed: readonly string[]
-  /** Files that were there with the same content. */
+  /** Files that already had the same content. */
   readonly same: number
-  /** Files of the folder that are hidden or links, which are never sent. */
+  /** Hidden files and links in the folder, which are never sent. */
   readonly leftOut: readonly string[]
   readonly rows: number
   readonly bytes: number
@@ -50,14 +50,14 @@ export interface Uploaded {
 
 const cardFile = 'README.md'
 const hashesAtOnce = 4
-/** How many commits of others between a plan and its commit are tolerated. */
+/** How many concurrent commits by others are tolerated between planning and committing. */
 const conflictsLimit = 5
-/** More operations than this go in several commits, the card and removals in the last one. */
+/** More operations are split into several commits, with the card and removals in the last one. */
 const operationsAtOnce = 1000
 
 /**
- * Brings a folder into a dataset. What is there already with the same content is not sent again, so the same command after
- * a crash resumes.
+ * Uploads a folder to a dataset. Files with the same content are not sent again, so the same command resumes after a
+ * crash.
  */
 export async function uploadFolder(ask: UploadAsk): Promise<Uploaded> {
   const found = await plainFiles(ask.dir)
@@ -67,7 +67,7 @@ export async function uploadFolder(ask: UploadAsk): Promise<Uploaded> {
       'check the path; hidden files and links are never uploaded',
     )
   const local: LocalFile[] = []
-  // The card of a model is whatever its folder has; one of a dataset tells of every upload.
+  // A model's card is the one in its folder; a dataset's card lists every upload.
   const isModel = ask.repository.type === 'model'
   const paths = found.files.filter((path) => isModel || path !== cardFile)
   for await (const file of mapInOrder(paths, hashesAtOnce, (path) => lookAt(ask.dir, path))) local.push(file)
@@ -86,7 +86,7 @@ interface LocalFile {
   readonly file: string
   readonly bytes: number
   readonly sha256: string
-  /** Null for what is no table. */
+  /** Null for a file that is not a table. */
   readonly rows: number | null
 }
 
@@ -156,7 +156,7 @@ async function tryUpload(work: Work): Promise<Done> {
     if (dryRun) return { ...done, commit: null, url: null }
     try {
       const written = await commitAll(work, plan, head ?? '')
-      // A commit whose answer was lost looks like another user's, and leaves nothing to do.
+      // If the answer to our commit is lost, the commit looks like another user's and leaves nothing to do.
       const isLost = written === null && conflicts > 0
       if (isLost) return { ...done, added: [...tried], commit: head, url: null }
       return { ...done, commit: written?.commit ?? null, url: written?.url ?? null }
@@ -179,12 +179,12 @@ interface Plan {
   readonly same: number
 }
 
-/** Compares the folder with what is there, and decides under which name each file goes. */
+/** Compares the folder with the repository, and decides the name for each file. */
 async function planUpload(work: Work, head: string | null): Promise<Plan> {
   const { repository, local, replace } = work
   const there = new Map((head === null ? [] : await repository.list(head)).map((file) => [file.path, file]))
   const isModel = repository.type === 'model'
-  // Tables and lists of rows, of which a dataset may hold any number.
+  // Tables and lists of rows, of which a dataset may have any number.
   const isData = (path: string) => !isModel && /\.(parquet|jsonl|csv)$/.test(path)
   const shas = new Set(
     [...there.values()].flatMap(({ path, sha256 }) => (isData(path) && sha256 !== null ? [sha256] : [])),
@@ -254,7 +254,7 @@ async function readCard(repository: DatasetRepository, commit: string): Promise<
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Gives the last commit, or null when there was nothing to do. */
+/** Returns the last commit, or null if there was nothing to do. */
 async function commitAll({ repository, branch, message, onProgress }: Work, { add, remove }: Plan, head: string) {
   const follow = onProgress && followFiles(add, onProgress)
   let parent = head

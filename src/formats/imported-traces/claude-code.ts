@@ -13,8 +13,9 @@ import {
 } from './values.ts'
 
 /**
- * A session of Claude Code. Lines form a tree by `parentUuid`; what was rewound stays in the file, so that the conversation is the
- * path to the last line. Each block of a reply is its own line, and so is each result of calls that ran at once.
+ * Reads a Claude Code session. Its lines form a tree through `parentUuid`; rewound branches stay in the file, so the
+ * conversation is the path to the last line. Each block of a reply is a separate line, and so is each result of
+ * parallel calls.
  */
 export function readClaudeCode(lines: readonly Fields[]): ImportedSession {
   const main = lines.filter(({ isSidechain }) => isSidechain !== true)
@@ -46,7 +47,7 @@ export function readClaudeCode(lines: readonly Fields[]): ImportedSession {
 }
 
 function isReply({ type, isApiErrorMessage, message }: Fields): boolean {
-  // Texts about failed requests are written by the tool under this name.
+  // Under this name, the tool writes messages about failed requests.
   return type === 'assistant' && isApiErrorMessage !== true && fieldsOf(message).model !== '<synthetic>'
 }
 
@@ -55,10 +56,10 @@ function isSaid(line: Fields): boolean {
   return (line.type === 'user' || line.type === 'summary') && typeof line.message === 'object'
 }
 
-/** The lines from the first to the last reply, without the branches that were left. */
+/** The lines from the first to the last reply, without abandoned branches. */
 function pathOf(lines: readonly Fields[]): Fields[] {
   const byId = new Map(lines.flatMap((line) => (typeof line.uuid === 'string' ? [[line.uuid, line] as const] : [])))
-  // Exports may have lost who answers whom; then the order of the lines is all there is.
+  // Exports may have lost the parent ids; then only the order of the lines is left.
   if (!lines.some((line) => byId.has(parentOf(line)))) return [...lines]
   const last = lines.findLast((line) => isReply(line) && typeof line.uuid === 'string')
   const chosen = new Set<Fields>()
@@ -82,7 +83,7 @@ function blocksOf({ message }: Fields, type: string): Fields[] {
     .filter((block) => block.type === type)
 }
 
-/** A compaction ends one context and begins another, which opens with a summary. */
+/** A compaction ends one context and begins another, which starts with a summary. */
 function conversationsOf(path: readonly Fields[], source: string): ImportedConversation[] {
   const contexts: Fields[][] = [[]]
   for (const line of path) {
@@ -103,7 +104,7 @@ function messagesOf(lines: readonly Fields[]): ChatMessage[] {
       messages.push(...heard(message.content))
       continue
     }
-    // Results of the first calls of a reply may stand before its last ones.
+    // The results of a reply's first calls may come before its last calls.
     if (open === null || message.id === undefined || open.id !== message.id)
       open = { id: message.id, at: messages.push(reply('', null, [])) - 1, blocks: [] }
     open.blocks.push(...partsOf(message.content))
@@ -125,7 +126,7 @@ function replyOf(blocks: readonly Fields[]): ChatMessage {
   return reply(texts.join('\n\n'), thoughts.join('\n\n') || null, calls)
 }
 
-/** What comes from the user's side: results of calls first, as the API wants them, then what was typed. */
+/** The user's side: tool results first, as the API requires, then the typed text. */
 function heard(content: unknown): ChatMessage[] {
   const parts = partsOf(content)
   const results = parts.filter(({ type }) => type === 'tool_result')

@@ -14,8 +14,8 @@ import {
 } from './values.ts'
 
 /**
- * A rollout of the Codex CLI. Lines are `{type, payload}`; older versions wrote the payload alone. Only `response_item` is what the
- * model saw and said; `event_msg` repeats it for the screen.
+ * Reads a Codex CLI rollout. Lines are `{type, payload}`; older versions wrote only the payload. What the model saw and
+ * said is in `response_item`; `event_msg` repeats it for the screen.
  */
 export function readCodex(lines: readonly Fields[]): ImportedSession {
   const transcript = new Transcript()
@@ -55,7 +55,7 @@ function enveloped(line: Fields): { readonly type: unknown; readonly payload: Fi
   return { type: typeof line.id === 'string' ? 'session_meta' : line.type, payload: line, item: line }
 }
 
-/** Puts the items of a rollout together to messages: what a model says, thinks and calls at once is one reply. */
+/** Assembles a rollout's items into messages: consecutive text, thoughts and calls of the model make one reply. */
 class Transcript {
   private readonly finished: { messages: ChatMessage[]; copied: number }[] = []
   private messages: ChatMessage[] = []
@@ -77,12 +77,12 @@ class Transcript {
       this.call({ id, name: 'local_shell', arguments: argumentsOf(item.action) })
     else if (typeof item.type === 'string' && /_call_output$/.test(item.type))
       this.heard(toolResult(outputOf(item.output), textOrNull(item.call_id)))
-    // Searches of the provider and new kinds of items: what they brought is not in the file.
+    // Provider-side searches and new kinds of items: their results are not in the file.
     else if (item.type !== 'ghost_snapshot')
       throw new UnusableSession('unknown-item', `expected items that are known, got ${String(item.type)}`)
   }
 
-  /** From here on the model sees a summary instead of what was said before. */
+  /** From here on the model sees a summary instead of the earlier conversation. */
   compact(payload: Fields): void {
     this.flush()
     const before = this.messages
@@ -113,7 +113,7 @@ class Transcript {
   private message(item: Fields): void {
     const content = contentOf(item.content)
     if (item.role === 'assistant') {
-      // A second text without a call between them is another reply of the model.
+      // A text after a call starts another reply.
       if (this.said.calls.length > 0) this.flush()
       if (content !== '') this.said.texts.push(content)
       return
@@ -132,7 +132,7 @@ class Transcript {
 
   private flush(): void {
     const { texts, thoughts, calls } = this.said
-    // Thoughts alone are not a reply: they belong to one that never came.
+    // Thoughts alone are not a reply; they belong to one that never arrived.
     if (texts.length + calls.length > 0)
       this.messages.push(reply(texts.join('\n\n'), thoughts.join('\n\n') || null, [...calls]))
     this.said.texts.length = 0
@@ -141,14 +141,14 @@ class Transcript {
   }
 }
 
-/** The text of a thought, or its summary; an encrypted one says nothing. */
+/** The text of a thought, or its summary; an encrypted one has neither. */
 function thoughtsOf({ content, summary }: Fields): string[] {
   const texts = (parts: unknown) => itemsOf(parts).flatMap((part) => textOrNull(fieldsOf(part).text) ?? [])
   const whole = texts(content)
   return whole.length > 0 ? whole : texts(summary)
 }
 
-/** Some versions wrap what a command printed as JSON with its exit code. */
+/** Some versions wrap command output in JSON with its exit code. */
 function outputOf(output: unknown): string {
   const parsed = typeof output === 'string' && output.startsWith('{') ? parseJson(output) : output
   const { output: printed, content } = fieldsOf(parsed)
@@ -156,7 +156,7 @@ function outputOf(output: unknown): string {
   return typeof output === 'string' ? output : contentOf(content ?? output)
 }
 
-/** The first message of the user that the tool has not written itself. */
+/** The first user message that was not written by the tool itself. */
 function firstRequest(first: ImportedConversation | undefined): string | null {
   const asked = first?.messages.find(
     ({ role, content }) => role === 'user' && !/^\s*(<[a-z_]+>|# AGENTS\.md instructions)/.test(content),

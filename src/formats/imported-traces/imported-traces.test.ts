@@ -6,7 +6,7 @@ import type { TraceRow } from '../traces/row.ts'
 import { type ReadSession, readSessions } from './read-sessions.ts'
 import { tracesOfSession } from './to-traces.ts'
 
-/** Files of a folder, written after what the tools really write. */
+/** Creates a folder of files modelled on what the tools really write. */
 async function folder(files: Readonly<Record<string, string>>): Promise<string> {
   const dir = await makeTempDir()
   for (const [name, text] of Object.entries(files)) {

@@ -5,8 +5,8 @@ import { type ImportedSession, session, UnusableSession } from './session.ts'
 import { fieldsOf, itemsOf, numberOrNull, reply, textOrNull, toolResult, toolsOf } from './values.ts'
 
 /**
- * A row with a list of messages, in the spelling of ShareGPT or OpenAI. Facts that datasets of trajectories keep beside it are taken
- * over: model, task, whether it was solved.
+ * Reads a row with a list of messages in ShareGPT or OpenAI format. Facts that trajectory datasets keep in other
+ * columns are included: model, task, whether it was solved.
  */
 export function readMessageRow(given: RowRecord): ImportedSession {
   const row = withCalls(withTrajectory(given))
@@ -35,7 +35,7 @@ function agentOf(row: RowRecord): string {
   return textOrNull(row.agent) ?? (format?.startsWith('mini-swe-agent') ? 'mini-swe-agent' : 'unknown-agent')
 }
 
-/** Some datasets call the list `trajectory` and its texts `text`. */
+/** Some datasets name the list `trajectory` and its texts `text`. */
 function withTrajectory(row: RowRecord): RowRecord {
   const steps = itemsOf(typeof row.trajectory === 'string' ? parseJson(row.trajectory) : row.trajectory).map(fieldsOf)
   if (row.messages !== undefined || row.conversations !== undefined || steps.length === 0) return row
@@ -46,7 +46,7 @@ function withTrajectory(row: RowRecord): RowRecord {
   return { ...row, messages }
 }
 
-/** ShareGPT writes a call as a message of its own, whose text is JSON. */
+/** ShareGPT stores a call as a separate message with JSON text. */
 function withCalls(row: RowRecord): RowRecord {
   const spelled = (item: unknown) => {
     const { from, role, value, content } = fieldsOf(item)
@@ -60,7 +60,7 @@ function withCalls(row: RowRecord): RowRecord {
   return { ...row, ...changed('messages'), ...changed('conversations') }
 }
 
-/** Results of calls stand in the order of the calls. */
+/** Links results to calls by order. */
 function linked(listed: ReturnType<typeof messagesOf>): ChatMessage[] {
   const open: string[] = []
   return listed.map(({ role, content, reasoning, calls }, index) => {
@@ -89,7 +89,7 @@ function refuseMedia(content: unknown): void {
   }
 }
 
-/** A number as text is what Harbor's traces call a result; the name of an exception is none. */
+/** Harbor's traces store the result as a number in text; an exception's name is no number. */
 function verdict(value: unknown): number | null {
   if (typeof value === 'boolean') return Number(value)
   return typeof value === 'string' && /^\d+(\.\d+)?$/.test(value) ? Number(value) : numberOrNull(value)

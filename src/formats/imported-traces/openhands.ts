@@ -14,7 +14,7 @@ import {
   toolsOf,
 } from './values.ts'
 
-/** A row of `output.jsonl` of an OpenHands evaluation: events under `history`, and what they came to. */
+/** Reads a row of an OpenHands evaluation's `output.jsonl`: events under `history`, and their outcome. */
 export function readOpenHandsRow(row: Fields): ImportedSession {
   const metadata = fieldsOf(row.metadata)
   const metrics = fieldsOf(row.metrics)
@@ -31,9 +31,9 @@ export function readOpenHandsRow(row: Fields): ImportedSession {
   }
 }
 
-/** The events of an OpenHands session, of the older runtime (`action`, `observation`) or of the SDK (`kind`). */
+/** Reads the events of an OpenHands session, from the older runtime (`action`, `observation`) or the SDK (`kind`). */
 export function readOpenHands(listed: readonly unknown[]): ImportedSession {
-  // Some exports pair each action with what it led to.
+  // Some exports pair each action with its observation.
   const events = listed.flat().map(fieldsOf)
   const isSdk = events.some(({ kind }) => typeof kind === 'string')
   const { messages, tools, model } = isSdk ? readSdkEvents(events) : readOlderEvents(events)
@@ -73,7 +73,7 @@ function readOlderEvents(events: readonly Fields[]): ReadEvents {
     else if (typeof action === 'string' && source === 'agent' && !silent.has(action)) {
       const response = fieldsOf(call.model_response)
       model ??= textOrNull(response.model)
-      // Calls that a model makes at once are several events with the same response.
+      // Parallel calls of a model are several events with the same response.
       if (response.id !== undefined && answered.has(response.id)) continue
       answered.add(response.id)
       messages.push(exactReply(response, index) ?? retold(action, event, args))
@@ -83,10 +83,10 @@ function readOlderEvents(events: readonly Fields[]): ReadEvents {
   return { messages, tools, model }
 }
 
-/** Events that say how the program fares and that no model sees. */
+/** Events about the program's own state, which no model sees. */
 const silent = new Set(['change_agent_state', 'agent_state_changed', 'null', 'recall', 'loop_detection'])
 
-/** What the model replied, where the event has it whole. */
+/** The model's reply, if the event contains it verbatim. */
 function exactReply(response: Fields, index: number): ChatMessage | null {
   const message = fieldsOf(fieldsOf(itemsOf(response.choices)[0]).message)
   if (message.role !== 'assistant') return null
@@ -94,7 +94,7 @@ function exactReply(response: Fields, index: number): ChatMessage | null {
   return reply(contentOf(message.content), textOrNull(message.reasoning_content), calls)
 }
 
-/** The same from the action that was read from the reply. */
+/** The reply reconstructed from the action that was parsed from it. */
 function retold(action: string, { id }: Fields, { thought, content, ...args }: Fields): ChatMessage {
   if (action === 'message') return reply(contentOf(content), null, [])
   const given = content === undefined ? args : { ...args, content }
@@ -164,7 +164,7 @@ function addAction(messages: ChatMessage[], replies: Map<unknown, number>, event
   messages.push(reply(contentOf(event.thought), textOrNull(event.reasoning_content), [call]))
 }
 
-/** What an observation shows the model: its text, whatever kind of tool it is of. */
+/** The text that an observation shows the model, for any kind of tool. */
 function observed({ content, output, ...others }: Fields): string {
   if (content !== undefined) return contentOf(content)
   return output === undefined ? JSON.stringify(others) : contentOf(output)

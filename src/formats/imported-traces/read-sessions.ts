@@ -16,29 +16,29 @@ import { type ImportedSession, type ImportProblem, UnusableSession } from './ses
 import { readSweAgent } from './swe-agent.ts'
 import { type Fields, fieldsOf } from './values.ts'
 
-/** A session, or something of a file that is none, with its place. */
+/** A session, or a problem in a file, with its location. */
 export type ReadSession = { readonly where: string } & (
   | { readonly session: ImportedSession }
   | { readonly problem: ImportProblem }
 )
 
 export interface ReadOptions {
-  /** Null: each file says what it is. */
+  /** Null: detected per file. */
   readonly format: ImportFormat | null
-  /** A larger file of one session is left out. */
+  /** Larger single-session files are skipped. */
   readonly maxBytes: number
 }
 
-/** Files that may hold sessions. */
+/** Files that may contain sessions. */
 export const trajectoryFiles: InputKind = {
   what: 'trajectories',
   pattern: /\.(traj|json|jsonl|ndjson|parquet)$/i,
   endings: '.traj, .json, .jsonl or .parquet',
 }
-/** OpenHands keeps each event of a session in a file: `events/12.json`, `events/event-00012-ID.json`. */
+/** OpenHands stores each event of a session in a file: `events/12.json`, `events/event-00012-ID.json`. */
 const eventFile = /(^|\/)events\/(event-)?\d+[^/]*\.json$/
 
-/** Every session of a file, or of the files of a folder or pattern in the order of their paths; links are not followed. */
+/** Yields every session of a file, or of the files in a folder or glob in path order; links are not followed. */
 export async function* readSessions(path: string, options: ReadOptions): AsyncGenerator<ReadSession, void, void> {
   const kind = await kindAt(path)
   const files = await inputFiles(path, trajectoryFiles)
@@ -84,10 +84,10 @@ const unrecognized = () =>
     'expected a trajectory of SWE-agent, OpenHands, Codex or Claude Code, or rows with messages',
   )
 
-/** How many lines are looked at to recognize a file. */
+/** How many lines are used to recognize a file. */
 const lookedAt = 50
 
-/** A file with one JSON object a line: events of one session, or a row for each. */
+/** A file with one JSON object per line: the events of a session, or one row each. */
 async function* readLineFile(path: string, where: string, options: ReadOptions): AsyncGenerator<ReadSession> {
   const format = options.format ?? recognizeLines(await firstLines(path))
   if (format === null)
@@ -105,7 +105,7 @@ async function* readLineFile(path: string, where: string, options: ReadOptions):
     if (text.trim() === '') continue
     const line = parsed(text)
     if ('problem' in line) {
-      // What comes after a lost line may answer it, so the session ends here.
+      // Lines after a lost one may answer it, so the session ends here.
       const detail = `${line.problem.detail}; the session is used up to here`
       yield { where: `${where}:${number}`, problem: { reason: 'unreadable-line', detail } }
       break

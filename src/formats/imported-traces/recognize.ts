@@ -1,10 +1,10 @@
 import { type Fields, fieldsOf, itemsOf } from './values.ts'
 
-/** The formats that are read. */
+/** The supported formats. */
 export const importFormats = ['swe-agent', 'openhands', 'codex', 'claude-code', 'messages'] as const
 export type ImportFormat = (typeof importFormats)[number]
 
-/** The format of a file that is one JSON document; null when it is none of them. */
+/** The format of a JSON document; null if not recognized. */
 export function recognizeDocument(document: unknown): ImportFormat | null {
   if (Array.isArray(document)) {
     const items = document.flat().map(fieldsOf)
@@ -17,7 +17,7 @@ export function recognizeDocument(document: unknown): ImportFormat | null {
   return hasMessages(fields) ? 'messages' : null
 }
 
-/** The format of a file with one JSON object a line, by its first lines. */
+/** The format of a JSON-lines file, from its first lines. */
 export function recognizeLines(lines: readonly Fields[]): ImportFormat | null {
   if (lines.some(isCodex)) return 'codex'
   if (lines.some(isClaudeCode)) return 'claude-code'
@@ -42,7 +42,7 @@ function isClaudeCode({ sessionId, leafUuid, uuid, type, message }: Fields): boo
   )
 }
 
-/** Whether a list holds events of OpenHands, one by one or in pairs. */
+/** Whether a list holds OpenHands events, single or in pairs. */
 export function hasEvents(value: unknown): boolean {
   return itemsOf(value).flat().map(fieldsOf).some(isEvent)
 }

@@ -5,11 +5,11 @@ export interface ImportedConversation {
   /** `main`, or which subagent. */
   readonly source: string
   readonly messages: readonly ChatMessage[]
-  /** How many messages at the beginning come from the context before it. */
+  /** How many leading messages are copied from the previous context. */
   readonly copied: number
 }
 
-/** A recorded run of another tool. What the tool does not say is null. */
+/** A recorded run of another tool. Unknown facts are null. */
 export interface ImportedSession {
   readonly agent: string
   readonly model: string | null
@@ -18,7 +18,7 @@ export interface ImportedSession {
   readonly date: string | null
   readonly task: string | null
   readonly runId: string | null
-  /** What the user asked for, without what the tool adds around it. */
+  /** The user's request, without text added by the tool. */
   readonly instruction: string | null
   readonly conversations: readonly ImportedConversation[]
   readonly tools: readonly ToolDefinition[]
@@ -30,14 +30,14 @@ export interface ImportedSession {
   readonly costUsd: number | null
 }
 
-/** Why a file, a line or a session is not imported. */
+/** Why a file, line or session is not imported. */
 export interface ImportProblem {
-  /** A short word in kebab case that counts are kept by. */
+  /** A short kebab-case word, used for counting. */
   readonly reason: string
   readonly detail: string
 }
 
-/** Thrown by the reader of a format for a session that cannot be used. */
+/** Thrown by a format's reader for an unusable session. */
 export class UnusableSession extends Error {
   constructor(
     readonly reason: string,
@@ -47,7 +47,7 @@ export class UnusableSession extends Error {
   }
 }
 
-/** What a session holds when its tool says nothing else. */
+/** A session with defaults for what its tool does not say. */
 export function session(
   agent: string,
   messages: readonly ChatMessage[],

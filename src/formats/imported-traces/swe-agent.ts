@@ -13,7 +13,7 @@ import {
   toolResult,
 } from './values.ts'
 
-/** A `.traj` file of SWE-agent: `history` is what the model saw and said, `info` how it ended. */
+/** Reads a `.traj` file of SWE-agent: `history` is what the model saw and said, `info` how it ended. */
 export function readSweAgent(file: Fields): ImportedSession {
   const entries = itemsOf(file.history).map(fieldsOf)
   if (entries.length === 0) throw new UnusableSession('no-history', 'expected a list called history with messages')
@@ -28,7 +28,7 @@ export function readSweAgent(file: Fields): ImportedSession {
     task: textOrNull(fieldsOf(config.problem_statement).id),
     instruction: textOrNull(fieldsOf(config.problem_statement).text),
     exit: exitOf(info.exit_status),
-    // A replayed run counts nothing.
+    // A replayed run has no counts.
     inputTokens: numberOrNull(stats.tokens_sent) || null,
     outputTokens: numberOrNull(stats.tokens_received) || null,
     costUsd: numberOrNull(stats.instance_cost) || null,
@@ -53,7 +53,7 @@ function messageOf(entry: Fields, index: number): ChatMessage {
   }
 }
 
-/** `submitted`, or `exit_cost` and the like; `submitted (exit_cost)` was stopped by the limit. */
+/** Parses `submitted`, or `exit_cost` and the like; `submitted (exit_cost)` was stopped by the limit. */
 function exitOf(status: unknown): string | null {
   if (typeof status !== 'string') return null
   if (/exit_cost/.test(status)) return 'cost'

@@ -8,13 +8,13 @@ import { whole } from '../traces/trial-facts.ts'
 import type { ImportedConversation, ImportedSession, ImportProblem } from './session.ts'
 
 export interface TraceNaming {
-  /** What the rows are called by: the dataset they come from. */
+  /** The dataset the rows come from, used in their names. */
   readonly source: string
   /** The file, and the record in it. */
   readonly where: string
 }
 
-/** The rows of a session, one for each of its conversations, and what is no trace. */
+/** The rows of a session, one for each conversation, and reports of what is no trace. */
 export function* tracesOfSession(
   session: ImportedSession,
   naming: TraceNaming,
@@ -42,7 +42,7 @@ export function* tracesOfSession(
   }
 }
 
-/** The messages up to the model's last reply, with one system message at the beginning. */
+/** The messages up to the model's last reply, starting with a single system message. */
 function turnsOf({ messages: listed, copied }: ImportedConversation, handsOff: boolean): ExactTurn[] {
   const messages = listed.slice(0, listed.findLastIndex(({ role }) => role === 'assistant') + 1)
   const opening = messages.findIndex(({ role }) => role !== 'system')

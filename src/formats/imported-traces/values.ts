@@ -1,20 +1,20 @@
 import type { ChatMessage, ToolCall, ToolDefinition } from '../../core/model.ts'
 import { UnusableSession } from './session.ts'
 
-/** An object of any fields; empty for anything else. */
+/** An object with any fields. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The fields of a value; none when it is no object. */
+/** A value's fields; empty if it is not an object. */
 export function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
 }
 
-/** The items of a value; none when it is no list. */
+/** A value's items; empty if it is not a list. */
 export function itemsOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** A text that is not empty; null for anything else. */
+/** A non-empty string; null for anything else. */
 export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null
 }
@@ -25,7 +25,7 @@ export function numberOrNull(value: unknown): number | null {
   return typeof number === 'number' && Number.isFinite(number) ? number : null
 }
 
-/** The text of a message: a string, or parts of text. Pictures make a session unusable, because a text would hide them. */
+/** A message's text: a string, or text parts. Images make a session unusable, because text alone would hide them. */
 export function contentOf(content: unknown): string {
   if (content === null || content === undefined) return ''
   if (typeof content === 'string') return content
@@ -42,20 +42,20 @@ function partOf(part: unknown): string {
   return JSON.stringify(part) ?? ''
 }
 
-/** A call of a tool in the spelling of OpenAI, possibly without its wrapping. */
+/** A tool call in OpenAI format, possibly without its wrapper. */
 export function callOf(value: unknown, fallbackId: string): ToolCall {
   const { id, function: inner } = fieldsOf(value)
   const { name, arguments: args } = fieldsOf(inner ?? value)
   return { id: textOrNull(id) ?? fallbackId, name: textOrNull(name) ?? 'unknown', arguments: argumentsOf(args) }
 }
 
-/** Arguments of a call as the model wrote them, or as JSON. */
+/** A call's arguments as the model wrote them, or as JSON. */
 export function argumentsOf(value: unknown): string {
   if (typeof value === 'string') return value
   return value === null || value === undefined ? '{}' : JSON.stringify(value)
 }
 
-/** Tools as OpenAI, Anthropic or a flat list spells them. */
+/** Tools in OpenAI's or Anthropic's format, or as a flat list. */
 export function toolsOf(value: unknown): ToolDefinition[] {
   return itemsOf(value).flatMap((item) => {
     const { name, description, parameters, input_schema: schema } = fieldsOf(fieldsOf(item).function ?? item)
@@ -64,7 +64,7 @@ export function toolsOf(value: unknown): ToolDefinition[] {
   })
 }
 
-/** A reply of a model; fields without content are left out. */
+/** A model's reply; empty fields are left out. */
 export function reply(content: string, reasoning: string | null, toolCalls: readonly ToolCall[]): ChatMessage {
   return {
     role: 'assistant',
