@@ -104,7 +104,7 @@ test('the file that the guide shows is a valid one', () => {
 test('SWE-bench Verified 100 has of each project its share by the largest remainder', () => {
   const { partOf, tasks } = chooseBenchmark(all, 'swe-bench-verified-100')
   expect([partOf?.benchmark, tasks, new Set(partOf?.names).size]).toEqual(['swe-bench-verified', 100, 100])
-  // How many of the 500 tasks are of each project.
+  // How many of the 500 tasks belong to each project.
   const projects = {
     ...{ astropy: 22, django: 231, matplotlib: 34, seaborn: 2, flask: 1, requests: 8, xarray: 22, pylint: 10 },
     ...{ pytest: 19, 'scikit-learn': 32, sphinx: 44, sympy: 75 },
@@ -118,7 +118,7 @@ test('SWE-bench Verified 100 has of each project its share by the largest remain
   const remainder = ({ exact }: { exact: number }) => exact - Math.floor(exact)
   const up = shares.filter(({ exact, found }) => found > exact).map(remainder)
   const down = shares.filter(({ exact, found }) => found < exact).map(remainder)
-  // Three projects have the remainder 0.4, of which one is rounded up.
+  // Three projects have the remainder 0.4; one of them is rounded up.
   expect(Math.min(...up)).toBeGreaterThan(Math.max(...down) - 1e-9)
 })
 

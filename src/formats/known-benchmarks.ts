@@ -8,17 +8,20 @@ import { nearest } from '../lib/nearest.ts'
 import { compareBytes } from '../lib/tree.ts'
 import { parseBenchmarkYaml } from './benchmark/benchmark-yaml.ts'
 
-/** Where the benchmarks and packs that come with this package lie; the same seen from the sources as from what is built of them. */
+/**
+ * The directory of this package's own benchmarks and packs; the relative path is the same from the sources and the
+ * build.
+ */
 export const shippedBenchmarks = fileURLToPath(new URL('../../benchmarks', import.meta.url))
-/** Where people keep their own, below the working directory. */
+/** The user's own benchmarks, in the working directory. */
 export const ownBenchmarks = 'benchmarks'
 
-/** A benchmark and the file that tells about it. */
+/** A benchmark and the file that describes it. */
 export interface KnownBenchmark extends Benchmark {
   readonly file: string
 }
 
-/** Every benchmark there is a file for, by name: those of the working directory, then those that come with the package. */
+/** Every benchmark that has a file, by name: those in the working directory first, then the package's. */
 export async function loadBenchmarks(cwd = process.cwd()): Promise<readonly KnownBenchmark[]> {
   const found = new Map<string, KnownBenchmark>()
   for (const dir of new Set([resolve(cwd, ownBenchmarks), shippedBenchmarks]))
@@ -40,12 +43,12 @@ async function readBenchmark(file: string): Promise<KnownBenchmark> {
   return { ...benchmark, sources: benchmark.sources.map((source) => located(source, file)), file }
 }
 
-/** A path starts where the folder `benchmarks` lies: the working directory, or the package. */
+/** Resolves a path relative to the folder containing `benchmarks`: the working directory, or the package. */
 function located(source: BenchmarkSource, file: string): BenchmarkSource {
   return source.kind === 'path' ? { ...source, name: resolve(file, '../..', source.name) } : source
 }
 
-/** The benchmark of a name or alias; one that is not known is a UserError that suggests the closest. */
+/** Finds a benchmark by name or alias; an unknown one is a UserError that suggests the closest. */
 export function chooseBenchmark(all: readonly KnownBenchmark[], name: string): KnownBenchmark {
   const found = findBenchmark(all, name)
   if (found) return found

@@ -59,7 +59,7 @@ test.each([
     "Unsupported value: 'temperature' does not support 0.7 with this model. Only the default (1) value is supported.",
     { dropped: ['temperature'] },
   ],
-  // transformers serve, with 422 and the text as `detail`.
+  // `transformers serve`, with status 422 and the text as `detail`.
   ["Unexpected fields in the request: {'session_id'}", { dropped: ['session_id'] }],
   ['body.return_token_ids: Extra inputs are not permitted', { dropped: ['return_token_ids'] }],
 ])('a server that says %j is asked differently', (message, change) => {

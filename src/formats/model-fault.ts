@@ -7,11 +7,11 @@ export interface Fault {
   readonly message: string
   /** The server's own names for it: type, code, status. */
   readonly labels: readonly string[]
-  /** Which part of the request it names, if it does. */
+  /** The part of the request it refers to, if any. */
   readonly param: string | null
 }
 
-/** Names of what can go wrong with a model's server, as Python's client libraries call them. */
+/** Names for failures of a model's server, as in Python's client libraries. */
 export type ModelErrorCode =
   | 'AuthenticationError'
   | 'PermissionDeniedError'
@@ -27,14 +27,14 @@ export type Verdict =
   | { readonly kind: 'context-exceeded'; readonly message: string }
   | { readonly kind: 'error'; readonly code: ModelErrorCode; readonly message: string; readonly retryable: boolean }
 
-/** Reads the body of an answer that is no reply; every server words it differently, some in HTML. */
+/** Parses the body of an error response; every server formats it differently, some in HTML. */
 export function readFault(status: number, text: string): Fault {
   const document = parseJson(text)
   const fault = document === undefined ? null : faultIn(document, status)
   return fault ?? { status, message: plain(text) || 'nothing more', labels: [], param: null }
 }
 
-/** The fault a JSON document tells of, or null. A status inside it counts when the answer itself claimed success. */
+/** The fault in a JSON document, or null. A status inside it is used if the response itself claimed success. */
 export function faultIn(document: unknown, status: number): Fault | null {
   const first: unknown = Array.isArray(document) ? document[0] : document
   if (!mayTellFault(first)) return null
@@ -57,7 +57,7 @@ export function faultIn(document: unknown, status: number): Fault | null {
   return { status, message: plain(typeof detail === 'string' ? detail : detailsText(detail)), labels: [], param: null }
 }
 
-/** Sorts out the many documents that are plainly none, such as the pieces of a stream. */
+/** A quick filter for the many documents that are clearly no fault, such as pieces of a stream. */
 function mayTellFault(document: unknown): document is object {
   if (typeof document !== 'object' || document === null) return false
   return (
@@ -67,7 +67,7 @@ function mayTellFault(document: unknown): document is object {
   )
 }
 
-/** What a fault means for the call. Retryable: the same request may succeed later. */
+/** What a fault means for the call. Retryable means that the same request may succeed later. */
 export function judgeFault(fault: Fault): Verdict {
   const { status, message, labels } = fault
   if (isContextFault(fault)) return { kind: 'context-exceeded', message }
@@ -91,7 +91,7 @@ function codeOfStatus(status: number, message: string): ModelErrorCode {
   return status >= 500 || status === 409 || status === 425 ? 'InternalServerError' : 'BadRequestError'
 }
 
-/** Limits per minute are also worded as a request that is too large. */
+/** Servers also report limits per minute as a request that is too large. */
 const perMinute = /per minute|per day|\bTPM\b|\bRPM\b|rate limit/i
 
 function isContextFault({ status, message, labels }: Fault): boolean {
@@ -124,7 +124,7 @@ const contextPhrases = [
   /exceed context limit/i,
   // Gemini.
   /input token count.*exceeds the maximum number of tokens/i,
-  // Others behind the same dialect.
+  // Other servers with the same API.
   /maximum prompt length is \d+/i,
   /reduce the length of (the|your) (messages|prompt)/i,
   /input is too long for (the )?requested model/i,
@@ -133,7 +133,7 @@ const contextPhrases = [
   /context window/i,
 ]
 
-/** Error names that come inside a stream, where no status can follow any more. */
+/** The status for error names inside a stream, where no HTTP status can follow. */
 function statusOfLabel(labels: readonly string[]): number | null {
   const found = labels.find((label) => Object.hasOwn(statusByLabel, label))
   return found === undefined ? null : (statusByLabel[found] ?? null)
@@ -181,7 +181,7 @@ function detailsText(detail: unknown): string {
   return messages.data.map(({ msg, loc }) => (loc ? `${loc.join('.')}: ${msg}` : msg)).join('; ')
 }
 
-/** One short line: no mark-up, no control characters, nothing that looks like a key, and never a whole payload. */
+/** One short line without markup, control characters, anything that looks like a key, or a whole payload. */
 function plain(text: string): string {
   const head = text.slice(0, 4000).replaceAll(/<(style|script)[\s\S]*?<\/\1>|<[^>]*>/gi, ' ')
   const line = hideKeys(head.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim())

@@ -3,9 +3,9 @@ import type { EngineFile, VllmServerSettings } from './engine-yaml.ts'
 
 type Facts = NonNullable<EngineFile['model_facts']>
 
-/** The GPUs that a server may use. */
+/** The GPUs available to a server. */
 export interface Gpus {
-  /** Of each, in GiB, as its maker calls it: an `H100 80GB` has 80. */
+  /** Per GPU in GiB, using the maker's number: an `H100 80GB` has 80. */
   readonly memoryGib: number
   readonly perNode: number
   readonly nodes: number
@@ -16,17 +16,17 @@ const overheadGib = 2
 /** vLLM's own default. */
 const usualShare = 0.9
 
-/** How much memory the GPUs of a type have; null when its name does not say. */
+/** The memory of a GPU type; null if its name does not say. */
 export function gpuMemoryOf(type: string | undefined): number | null {
   const gib = /(\d+)\s*GB\b/i.exec(type ?? '')?.[1]
   return gib === undefined ? null : Number(gib)
 }
 
-/** Refuses a model whose weights, with the cache for one full context, are more than the GPUs of a replica hold. */
+/** Refuses a model whose weights, plus the cache for one full context, exceed the GPUs of a replica. */
 export function refuseMisfit(file: EngineFile, gpus: Gpus): void {
   const { vllm_server: server } = file
   const model = server?.model_path ?? file.engine.model
-  // Another program than vLLM may keep weights where it likes.
+  // A program other than vLLM may keep weights elsewhere.
   if (!server || !model || server.command) return
   const facts = factsOf(file, model)
   if (!facts) return
@@ -44,22 +44,23 @@ export function refuseMisfit(file: EngineFile, gpus: Gpus): void {
   )
 }
 
-/** Of each GPU, in GiB. */
+/** Per GPU, in GiB. */
 function needOf(
   facts: Pick<Facts, 'parameters_b' | 'weight_bits' | 'kv_bytes_per_token' | 'kv_heads'>,
   server: VllmServerSettings,
 ) {
   const { tensor_parallel_size: tensor, pipeline_parallel_size: pipeline, data_parallel_size: data } = server
-  // With expert parallelism the copies of a data-parallel server share the experts, which are nearly all of the weights.
+  // With expert parallelism, the copies of a data-parallel server share the experts, which are nearly all of the
+  // weights.
   const shares = tensor * pipeline * (server.enable_expert_parallel ? data : 1)
   const weights = (facts.parameters_b * 1e9 * facts.weight_bits) / 8 / 2 ** 30 / shares
-  // A head of the cache is on one GPU at least; what has no heads (MLA) is on each.
+  // A cache head is on at least one GPU; a cache without heads (MLA) is on each.
   const split = Math.min(tensor, facts.kv_heads ?? 1) * pipeline
   const cache = ((facts.kv_bytes_per_token ?? 0) * (server.max_model_len ?? 0)) / split / 2 ** 30
   return { weights, cache, shares }
 }
 
-/** The smallest size that works, by tensor parallelism alone. */
+/** The smallest setup that works, using tensor parallelism only. */
 function cureOf(facts: Parameters<typeof needOf>[0], server: VllmServerSettings, usable: number): string {
   for (let tensor = server.tensor_parallel_size * 2; tensor <= 64; tensor *= 2) {
     const { weights, cache } = needOf(facts, { ...server, tensor_parallel_size: tensor })
@@ -68,7 +69,7 @@ function cureOf(facts: Parameters<typeof needOf>[0], server: VllmServerSettings,
   return server.max_model_len ? 'set a smaller vllm_server.max_model_len' : 'use larger GPUs'
 }
 
-/** What a file says about its model; of another one, what its name says: `-32B`, `-AWQ`, `-FP8`. */
+/** The file's facts about its model; for another model, facts from its name: `-32B`, `-AWQ`, `-FP8`. */
 function factsOf({ model_facts: facts }: EngineFile, model: string): Omit<Facts, 'model'> | null {
   if (facts?.model === model) return facts
   const name = model.split('/').at(-1) ?? model
@@ -78,7 +79,7 @@ function factsOf({ model_facts: facts }: EngineFile, model: string): Omit<Facts,
   return { parameters_b: Number(size), weight_bits: bits, kv_bytes_per_token: undefined, kv_heads: undefined }
 }
 
-/** The settings of a file for these GPUs: of its profiles the first that they are enough for, on one node before several. */
+/** A file's settings for these GPUs: its first profile that they satisfy, preferring one node over several. */
 export function profileFor(file: EngineFile, gpus: Gpus): Readonly<Record<string, unknown>> | null {
   const profiles = file.gpu_profiles ?? []
   if (profiles.length === 0) return null

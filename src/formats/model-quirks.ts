@@ -5,12 +5,12 @@ import type { Fault } from './model-fault.ts'
 /** Extras that a server may not know and that are not essential. */
 const extras = ['session_id', 'return_token_ids', 'stream_options']
 
-/** What else may be left out when a server refuses it by name; the reply says so. */
+/** Parts that may also be dropped if a server refuses them by name; the reply reports that. */
 const droppable = [...extras, 'logprobs', 'temperature', 'top_p']
 
 /**
- * Finds out from a refused request what the server does not take; null when the refusal is about something else.
- * `sent` is the body that was refused.
+ * Learns from a refused request what the server does not support; null if it was refused for another reason. `sent` is
+ * the refused body.
  */
 export function learnQuirk(fault: Fault, sent: Readonly<Record<string, unknown>>, quirks: Quirks): Quirks | null {
   if ((fault.status !== 400 && fault.status !== 422) || !refusal.test(fault.message)) return null
@@ -33,7 +33,7 @@ const refusal = new RegExp(
   'i',
 )
 
-/** Which of the things a request asks for are left out for this server. */
+/** Which requested settings are dropped for this server. */
 export function droppedFrom(request: ModelRequest, { dropped }: Quirks): readonly string[] {
   const asked: Readonly<Record<string, unknown>> = {
     temperature: request.temperature,

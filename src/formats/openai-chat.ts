@@ -12,13 +12,13 @@ import {
 import { faultIn } from './model-fault.ts'
 import { ChatDraft } from './openai-chat/draft.ts'
 
-/** Facts in which servers of this dialect differ from the start. */
+/** Known differences between servers with this API. */
 export interface ChatFlavour {
-  /** How reasoning is handed back; null where a server refuses it. */
+  /** The field in which reasoning is sent back; null if a server refuses it. */
   readonly reasoningField: 'reasoning_content' | null
 }
 
-/** OpenAI's chat completions, which vLLM, SGLang, llama.cpp and many others speak too. */
+/** OpenAI's chat completions, which vLLM, SGLang, llama.cpp and many others support too. */
 export function openaiChat(flavour: ChatFlavour): Dialect {
   return {
     name: 'openai-chat',
@@ -123,7 +123,7 @@ const modelsSchema = z.object({
   ),
 })
 
-/** vLLM and SGLang say `max_model_len`, llama.cpp `meta.n_ctx`, routers `context_length`. */
+/** vLLM and SGLang use `max_model_len`, llama.cpp `meta.n_ctx`, routers `context_length`. */
 function parseModels(document: unknown): readonly ServedModel[] | null {
   const models = modelsSchema.safeParse(document)
   if (!models.success) return null

@@ -4,16 +4,16 @@ import { parseJson, readJson } from '../lib/parse-json.ts'
 import { readJsonDocument } from './harbor-job/read-config.ts'
 import type { WandbRun } from './wandb-run.ts'
 
-/** What is known of a training run before it begins, as the launcher writes it down. */
+/** Facts about a training run known before it starts, as recorded by the launcher. */
 export interface TrainingFacts {
   readonly modelName: string
-  /** Null when no author was named. */
+  /** Null if no author was given. */
   readonly createdBy: string | null
   readonly baseModel: string | null
   readonly datasets: readonly string[]
   readonly trainingType: 'SFT' | 'RL'
   readonly parameters: Readonly<Record<string, unknown>>
-  /** The repository of the Hub to which the trainer itself uploads. */
+  /** The Hub repository to which the trainer itself uploads. */
   readonly hubModel?: string | undefined
 }
 
@@ -47,10 +47,10 @@ const runSchema = z.object({
   job_id: z.string().nullable(),
 })
 
-/** One time that the trainer ran; a run that is restarted has several. */
+/** One execution of the trainer; a restarted run has several. */
 export type TrainerRun = z.output<typeof runSchema>
 
-/** The runs that an earlier summary tells of; none where there is none, or where it is not ours. */
+/** The runs in an earlier summary; empty if there is none, or if it is not ours. */
 export function runsIn(text: string | null): readonly TrainerRun[] {
   if (text === null) return []
   try {
@@ -61,13 +61,13 @@ export function runsIn(text: string | null): readonly TrainerRun[] {
   }
 }
 
-/** The link to the run on Weights & Biases that an earlier summary has. */
+/** The Weights & Biases link in an earlier summary. */
 export function wandbLinkIn(text: string | null): string | null {
   const parsed = z.object({ wandb_link: z.string() }).safeParse(parseJson(text ?? ''))
   return parsed.success ? parsed.data.wandb_link : null
 }
 
-/** What the trainer left: where, and what its own files say, as far as they are there. */
+/** What the trainer left: the directory, and the contents of its files, if present. */
 export interface TrainerFiles {
   readonly state: unknown
   readonly results: unknown
@@ -75,7 +75,7 @@ export interface TrainerFiles {
   readonly wandb: WandbRun
 }
 
-/** `run_summary.json`: who trained what on what, when it really ran, how it ended, and what the trainer says of it. */
+/** `run_summary.json`: who trained what on what, when it ran, how it ended, and what the trainer reports. */
 export function renderRunSummary(
   facts: TrainingFacts,
   runs: readonly TrainerRun[],
@@ -105,7 +105,7 @@ export function renderRunSummary(
   return `${JSON.stringify(document, null, 2)}\n`
 }
 
-/** How far a trainer came, by its own state. */
+/** A trainer's progress, according to its own state. */
 function progressOf(state: unknown): Record<string, unknown> {
   const { global_step, epoch, max_steps, best_metric, log_history } = Object(state)
   const logs: readonly unknown[] = Array.isArray(log_history) ? log_history : []

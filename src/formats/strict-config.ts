@@ -3,7 +3,10 @@ import { UserError } from '../core/errors.ts'
 import { nearest } from '../lib/nearest.ts'
 import { parseConfig } from './harbor-job/read-config.ts'
 
-/** Parses a config file's document; every key must be known, and a UserError names the wrong one and what was meant. */
+/**
+ * Parses a config file's document; every key must be known, and a UserError names the wrong one and suggests the right
+ * one.
+ */
 export function parseStrict<T>(schema: z.ZodType<T>, document: unknown, path: string, hint: string): T {
   const { value, warnings } = parseConfig(schema, document, path, hint)
   const [unknownKey] = warnings
@@ -11,7 +14,7 @@ export function parseStrict<T>(schema: z.ZodType<T>, document: unknown, path: st
   throw new UserError(`${path}: ${unknownKey.path} is not a known key`, keyHint(schema, unknownKey.path))
 }
 
-/** Which key was meant by one that a schema does not have, such as `agents[0].nam`. */
+/** The likely intended key for an unknown one, such as `agents[0].nam`. */
 export function keyHint(schema: z.ZodType, path: string): string {
   const at = path.lastIndexOf('.') + 1
   const keys = path
@@ -25,7 +28,7 @@ export function keyHint(schema: z.ZodType, path: string): string {
   return meant === null ? `known keys: ${known.join(', ')}` : `did you mean ${path.slice(0, at)}${meant}?`
 }
 
-/** The keys a schema has at a place, wrappers such as optional and default, and lists, looked through. */
+/** A schema's keys at a path, looking through lists and wrappers such as optional and default. */
 function knownKeys(schema: z.ZodType, path: readonly string[]): readonly string[] {
   let here: unknown = bare(schema)
   for (const key of path) {

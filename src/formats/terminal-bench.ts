@@ -11,11 +11,11 @@ import { Converter } from './terminal-bench/converter.ts'
 export interface Conversion {
   readonly source: string
   readonly dir: string
-  /** What a person should look at, because Harbor has no way to say it. */
+  /** What users should check, because Harbor cannot express it. */
   readonly warnings: readonly string[]
 }
 
-/** The Terminal-Bench tasks at a path: the directory itself, or its immediate subdirectories with a task.yaml. */
+/** Finds the Terminal-Bench tasks at a path: the directory itself, or its immediate subdirectories with a task.yaml. */
 export async function findTerminalBenchTasks(path: string): Promise<string[]> {
   const dir = resolve(path)
   if ((await kindInTask('/', dir)) !== 'dir') {
@@ -48,7 +48,7 @@ export async function convertTerminalBenchTask(source: string, target: string): 
   return { source, dir: target, warnings }
 }
 
-/** What we wrote must load; if not, the message speaks of where it would have been. */
+/** Checks that what we wrote loads; if not, the message refers to its final location. */
 async function proveLoads(temporary: string, target: string): Promise<void> {
   try {
     await loadTask(temporary)

@@ -1,22 +1,22 @@
-/** One stretch of lines that a patch takes out of a file and puts in; line ends are part of the lines. */
+/** A contiguous change: the lines a patch removes from a file and those it adds, including line endings. */
 interface Hunk {
-  /** Lines before the first one it touches, in the old file. */
+  /** The number of lines before it in the old file. */
   readonly at: number
   readonly before: readonly string[]
   readonly after: readonly string[]
 }
 
-/** What a patch does to one file. Null on a side: the file is not there. */
+/** What a patch does to one file. A null side means that the file does not exist there. */
 export interface FilePatch {
   readonly oldPath: string | null
   readonly newPath: string | null
   readonly hunks: readonly Hunk[]
 }
 
-/** A patch that cannot be read, or does not fit the file. */
+/** A patch that cannot be parsed, or does not apply to the file. */
 export class PatchError extends Error {}
 
-/** Reads a unified diff, as git or diff writes it. Binary changes and renames without content are refused. */
+/** Parses a unified diff from git or diff. Binary changes and renames without content are refused. */
 export function parsePatch(text: string): FilePatch[] {
   const lines = text.split('\n')
   const files: FilePatch[] = []
@@ -41,7 +41,7 @@ export function parsePatch(text: string): FilePatch[] {
   return files
 }
 
-/** The same patch in the other direction. */
+/** The inverse patch. */
 export function reversePatch(files: readonly FilePatch[]): FilePatch[] {
   return files.map(({ oldPath, newPath, hunks }) => ({
     oldPath: newPath,
@@ -50,7 +50,7 @@ export function reversePatch(files: readonly FilePatch[]): FilePatch[] {
   }))
 }
 
-/** The content of one file after a patch; a missing file has the content ''. Throws PatchError where it does not fit. */
+/** One file's content after a patch; a missing file has the content ''. Throws a PatchError if it does not apply. */
 export function applyFilePatch(content: string, { hunks, newPath, oldPath }: FilePatch): string {
   const lines = splitLines(content)
   let shift = 0
@@ -63,7 +63,7 @@ export function applyFilePatch(content: string, { hunks, newPath, oldPath }: Fil
   return lines.join('')
 }
 
-/** The unified diff of one file, a/PATH to b/PATH; empty when nothing differs. */
+/** The unified diff of one file, from a/PATH to b/PATH; empty if nothing differs. */
 export function renderPatch(path: string, before: string, after: string): string {
   const [old, fresh] = [splitLines(before), splitLines(after)]
   const stretches = changedStretches(old, fresh)
@@ -93,7 +93,7 @@ interface Stretch {
   readonly freshTo: number
 }
 
-/** One stretch from the first line that differs to the last: patches here are of single edits, mostly. */
+/** The change from the first to the last differing line as one piece: patches here are mostly single edits. */
 function changedStretches(old: readonly string[], fresh: readonly string[]): Stretch[] {
   const shorter = Math.min(old.length, fresh.length)
   let head = 0
@@ -167,10 +167,10 @@ function reverseHunks(hunks: readonly Hunk[]): Hunk[] {
   })
 }
 
-/** Lines compared before a search is given up: far above what real patches need, and less than a second. */
+/** How many lines are compared before the search is given up: far more than real patches need, and under a second. */
 const mostCompared = 10_000_000
 
-/** Where the old lines are: where the patch says, or nearest to it. Null when they are not found. */
+/** The position of the old lines: where the patch says, or as near as possible. Null if they are not found. */
 function findPlace(lines: readonly string[], before: readonly string[], at: number): number | null {
   let compared = 0
   const same = (line: string, place: number) => {

@@ -2,13 +2,13 @@ import { anthropicMessages } from './anthropic-messages.ts'
 import { geminiGenerate } from './gemini-generate.ts'
 import { type Dialect, trimBase } from './model-dialect.ts'
 
-/** Whose model it is, and where it runs. */
+/** The model's publisher, and where it runs. */
 export interface VertexPlace {
   readonly project: string
   readonly location: string
 }
 
-/** Google's own models on Vertex AI: the bodies of generateContent at another address. */
+/** Google's own models on Vertex AI: generateContent with other URLs. */
 export function vertexGemini(place: VertexPlace): Dialect {
   return {
     ...geminiGenerate,
@@ -19,7 +19,7 @@ export function vertexGemini(place: VertexPlace): Dialect {
   }
 }
 
-/** Claude on Vertex AI: Anthropic's messages, with the model in the address and the version in the body. */
+/** Claude on Vertex AI: Anthropic's messages API, with the model in the URL and the version in the body. */
 export function vertexClaude(place: VertexPlace): Dialect {
   return {
     ...anthropicMessages,
@@ -33,14 +33,16 @@ export function vertexClaude(place: VertexPlace): Dialect {
   }
 }
 
-/** Where a location of Vertex AI answers. */
+/** The host of a Vertex AI location. */
 export function vertexHost(location: string): string {
   return `https://${location === 'global' ? '' : `${location}-`}aiplatform.googleapis.com`
 }
 
 type Publisher = 'google' | 'anthropic'
 
-/** Models are described without a project. Who may use one may not always see it described. */
+/**
+ * Model descriptions have no project in their URL. An account that may use a model may still be denied its description.
+ */
 function shared(publisher: Publisher) {
   return {
     base: (url: string) => trimBase(url, '/v1', '/v1beta1'),
@@ -54,11 +56,11 @@ function shared(publisher: Publisher) {
 
 function modelAt({ project, location }: VertexPlace, publisher: Publisher, model: string): string {
   const place = `projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(location)}`
-  // The @ of a version, `claude-sonnet-4@20250514`, stays as it is.
+  // Keep the @ of a version, `claude-sonnet-4@20250514`.
   return `/v1/${place}/publishers/${publisher}/models/${encodeURIComponent(model).replaceAll('%40', '@')}`
 }
 
-/** `publishers/google/models/gemini-2.5-flash`, in a list or alone. */
+/** Parses `publishers/google/models/gemini-2.5-flash`, in a list or alone. */
 function parseModels(document: unknown): ReturnType<Dialect['parseModels']> {
   const { publisherModels, name, ...rest } = Object(document)
   const listed: unknown = typeof name === 'string' ? [{ name }] : publisherModels

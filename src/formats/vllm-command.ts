@@ -1,13 +1,13 @@
 import { UserError } from '../core/errors.ts'
 import type { VllmServerSettings } from './engine-yaml.ts'
 
-/** How to start a vLLM server: program, arguments, and variables for its environment. */
+/** How to start a vLLM server: program, arguments and environment variables. */
 export interface VllmCommand {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** The name the server will know the model by. */
+  /** The server's name for the model. */
   readonly modelName: string
-  /** Options that stand for settings of the file, and may be left out where a server does not have them. */
+  /** Options that come from the file's settings, and may be dropped if the server lacks them. */
   readonly settable: readonly string[]
 }
 
@@ -18,7 +18,7 @@ export interface VllmPlace {
   readonly model: string | null
 }
 
-/** The command line of a vLLM server, every setting spelt as its option. */
+/** A vLLM server's command line, with every setting as an option. */
 export function renderVllmCommand(settings: VllmServerSettings, place: VllmPlace): VllmCommand {
   const model = settings.model_path ?? place.model
   if (!model) {
@@ -45,12 +45,15 @@ export function renderVllmCommand(settings: VllmServerSettings, place: VllmPlace
   }
 }
 
-/** The name a server knows its model by. */
+/** The name a server uses for its model. */
 export function servedName({ custom_model_name, model_path }: VllmServerSettings, model: string | null): string {
   return custom_model_name ?? model_path ?? model ?? ''
 }
 
-/** Another program in the server's place: it is told where to listen, and which model where its words have `{model}`; it knows the rest by itself. */
+/**
+ * Another program in the server's place: it is passed the listening address, and the model where its arguments contain
+ * `{model}`; it must know everything else itself.
+ */
 function otherServer(
   own: readonly string[],
   settings: VllmServerSettings,
@@ -62,7 +65,7 @@ function otherServer(
   return { argv, env: {}, modelName: servedName(settings, model), settable: [] }
 }
 
-/** Not an option of the server: said in another way, or meant for the process that starts it. */
+/** Not options of the server: expressed in another way, or meant for the process that starts it. */
 const elsewhere = [
   'command',
   'model_path',
@@ -76,7 +79,7 @@ const elsewhere = [
   'extra_args',
 ]
 
-/** `max_model_len: 8192` is `--max-model-len 8192`; a switch is there or not; sizes of 1 go without saying. */
+/** `max_model_len: 8192` becomes `--max-model-len 8192`; a switch is present or absent; sizes of 1 are omitted. */
 function option(key: string, value: unknown): string[] {
   const flag = `--${key.replaceAll('_', '-')}`
   if (value === null || value === undefined || value === false) return []
@@ -85,7 +88,7 @@ function option(key: string, value: unknown): string[] {
   return [flag, typeof value === 'object' ? JSON.stringify(value) : String(value)]
 }
 
-/** Arguments as a command line, a list, or names and values. */
+/** Arguments given as a command line, a list, or names and values. */
 function extraArguments(extra: VllmServerSettings['extra_args']): string[] {
   if (!extra) return []
   if (Array.isArray(extra)) return extra.map(String)

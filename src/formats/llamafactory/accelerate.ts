@@ -1,7 +1,7 @@
 import type { Topology } from './batch.ts'
 import type { TrainingValues } from './training-values.ts'
 
-/** The file `accelerate launch` reads, for the way the model is shared. */
+/** The file for `accelerate launch`, depending on how the model is sharded. */
 export function accelerateConfig(
   strategy: 'deepspeed' | 'fsdp2' | 'megatron' | 'none',
   { nodes, gpusPerNode }: Topology,
@@ -30,7 +30,7 @@ export function accelerateConfig(
   return { ...common, distributed_type: strategy === 'none' ? 'NO' : 'MULTI_GPU' }
 }
 
-/** What a preset says about FSDP, over what is usual. */
+/** A preset's FSDP settings over the defaults. */
 function fsdpConfig(stated: unknown): Readonly<Record<string, unknown>> {
   const own = typeof stated === 'object' && stated !== null ? stated : {}
   return {
@@ -72,7 +72,7 @@ const gathered = {
 }
 const toHost = { device: 'cpu', pin_memory: true }
 
-/** DeepSpeed's ways to share a model, as its own files say them. */
+/** DeepSpeed's sharding modes, in the format of its config files. */
 export const deepspeedStages = {
   zero2: {
     ...everyStage,

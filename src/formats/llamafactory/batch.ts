@@ -6,7 +6,7 @@ export interface Topology {
   readonly gpusPerNode: number
 }
 
-/** Keys that split one model over several GPUs, so that they see the same examples. */
+/** Keys that split one model over several GPUs, which then see the same examples. */
 const parallelKeys = [
   'tensor_model_parallel_size',
   'pipeline_model_parallel_size',
@@ -14,7 +14,7 @@ const parallelKeys = [
   'context_parallel_size',
 ] as const
 
-/** How many steps add up to one update so that it sees `global_batch_size` examples; refused when that is no whole number. */
+/** Gradient accumulation steps for an update over `global_batch_size` examples; refused if that is not an integer. */
 export function accumulationSteps(values: TrainingValues, { nodes, gpusPerNode }: Topology): number | null {
   const global = values.global_batch_size
   if (typeof global !== 'number') return null

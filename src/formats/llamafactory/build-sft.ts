@@ -5,43 +5,43 @@ import { accumulationSteps, type Topology } from './batch.ts'
 import { megatronKeys } from './known-keys.ts'
 import { checkTrainingValues, type TrainingValues } from './training-values.ts'
 
-/** How many GPUs share a model: one of the two, never both. */
+/** How GPUs share a model: one of the two, never both. */
 export type Strategy =
   | { readonly kind: 'deepspeed'; readonly stage: keyof typeof deepspeedStages | null }
   | { readonly kind: 'fsdp2' }
-  /** Megatron shards by itself. */
+  /** Megatron shards on its own. */
   | { readonly kind: 'megatron' }
-  /** One process holds it whole. */
+  /** Each process holds the whole model. */
   | { readonly kind: 'none' }
 
 export interface SftRequest {
-  /** Names the files and the run. */
+  /** Used in the names of the files and the run. */
   readonly jobName: string
-  /** A preset's values, and where they come from for messages. */
+  /** A preset's values, and their origin for messages. */
   readonly preset: TrainingValues
   readonly presetFile: string
-  /** Values over the preset: flags, already of their kinds. */
+  /** Values from flags that override the preset, already parsed. */
   readonly overrides: TrainingValues
   readonly topology: Topology
   readonly launcher: 'torchrun' | 'accelerate'
-  /** Used where neither the preset nor the overrides say how to share the model. */
+  /** Used if neither preset nor overrides say how to share the model. */
   readonly strategy?: Strategy | undefined
-  /** What is trained on, and what is kept back to see how it goes. */
+  /** The training data, and the data held out for evaluation. */
   readonly datasets: readonly TrainingDataset[]
   readonly outputDir: string
-  /** Where the files of the job will be on the cluster. */
+  /** Where the job's files will be on the cluster. */
   readonly configDir: string
-  /** Whose repository on the Hub gets the model, where its name is not given; null leaves that to the trainer. */
+  /** The Hub account that gets the model if no repository is named; null leaves that to the trainer. */
   readonly hubOwner: string | null
-  /** Compute nodes without internet upload nothing, report nothing but offline runs, and get local paths only. */
+  /** False for compute nodes without internet: they upload nothing, record runs offline, and get only local paths. */
   readonly internet: boolean
   /** Only tokenize, into this directory. */
   readonly pretokenize?: string | undefined
-  /** Already tokenized here. */
+  /** Where existing tokens are. */
   readonly tokenized?: string | undefined
 }
 
-/** A dataset as an entry of dataset_info.json. */
+/** A dataset as an entry in dataset_info.json. */
 export interface TrainingDataset {
   readonly name: string
   readonly use: 'train' | 'eval'
@@ -52,14 +52,14 @@ export interface TrainingDataset {
 export interface SftPlan {
   readonly values: TrainingValues
   readonly strategy: Strategy['kind']
-  /** By name below the config directory. */
+  /** File texts by name, relative to the config directory. */
   readonly files: Readonly<Record<string, string>>
-  /** The command of one node; the variables are set by the job's script. */
+  /** The command for one node; the job's script sets the variables. */
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Fills only settings that were not given. */
+/** Defaults for settings that were not given. */
 const usual: TrainingValues = {
   stage: 'sft',
   do_train: true,
@@ -73,7 +73,7 @@ const usual: TrainingValues = {
   bf16: true,
 }
 
-/** A training run of LLaMA-Factory as files and a command. */
+/** A LLaMA-Factory training run as files and a command. */
 export function buildSft(request: SftRequest): SftPlan {
   const asked = {
     ...checkTrainingValues(request.preset, request.presetFile),
@@ -141,7 +141,7 @@ function strategyOf(values: TrainingValues, { strategy, presetFile, topology }: 
   return strategy ?? { kind: 'deepspeed', stage: 'zero3' }
 }
 
-/** `deepspeed: zero3-offload` names one of the files that come with this program; anything else is a file of yours. */
+/** `deepspeed: zero3-offload` names one of our own files; anything else is the user's file. */
 function stageOf({ deepspeed }: TrainingValues): keyof typeof deepspeedStages | null {
   return names.find((name) => name === deepspeed) ?? null
 }
@@ -154,7 +154,7 @@ function withoutStage(values: TrainingValues): TrainingValues {
   return rest
 }
 
-/** Steps that a file states itself must be those the global batch needs. */
+/** Refuses explicit accumulation steps that contradict the global batch size. */
 function refuseUnequal(values: TrainingValues, steps: number | null): void {
   const stated = values.gradient_accumulation_steps
   if (steps === null || stated === undefined || stated === steps) return
@@ -164,21 +164,24 @@ function refuseUnequal(values: TrainingValues, steps: number | null): void {
   )
 }
 
-/** Without Megatron the trainer refuses its keys, after the job has waited for its turn. */
+/** Refuses Megatron keys without Megatron, which the trainer would only do after the job's time in the queue. */
 function refuseMegatron(values: TrainingValues, { kind }: Strategy): void {
   const key = kind === 'megatron' ? undefined : Object.keys(megatronKeys).find((name) => values[name] !== undefined)
   if (key !== undefined)
     throw new UserError(`${key} is a key of Megatron, and this training does not use it`, 'add --use-mca')
 }
 
-/** A number of steps over a file's global batch is intended: it is how a preset is tried out on a small machine. */
+/**
+ * An explicit number of steps overrides a preset's global batch size: that is how a preset is tried out on a small
+ * machine.
+ */
 function batchOf({ preset, overrides }: SftRequest, asked: TrainingValues): TrainingValues {
   const isOver = overrides.gradient_accumulation_steps !== undefined && overrides.global_batch_size === undefined
   const { global_batch_size: _, ...rest } = asked
   return isOver && preset.gradient_accumulation_steps === undefined ? rest : asked
 }
 
-/** Datasets in a dataset_info.json of the launch; what is held out is looked at after each epoch unless something else is said. */
+/** Lists the datasets in the launch's own dataset_info.json; held-out data is evaluated after each epoch by default. */
 function datasetValues({ datasets, configDir, jobName }: SftRequest, given: TrainingValues) {
   if (datasets.length === 0) return { values: {}, evaluation: {}, files: {} }
   const isSplit = typeof given.val_size === 'number' && given.val_size > 0
@@ -202,14 +205,17 @@ function datasetValues({ datasets, configDir, jobName }: SftRequest, given: Trai
   }
 }
 
-/** A model that is uploaded is named after its job. A node without internet uploads nothing, and can only record a run of Weights & Biases. */
+/**
+ * An uploaded model is named after its job. A node without internet uploads nothing, and can only record Weights &
+ * Biases runs offline.
+ */
 function hubValues({ internet, hubOwner, jobName }: SftRequest, given: TrainingValues): TrainingValues {
   if (!internet) return { report_to: given.report_to === 'wandb' ? 'wandb' : 'none', push_to_hub: false }
   if (given.push_to_hub !== true || given.hub_model_id != null || hubOwner === null) return {}
   return { hub_model_id: hubNameOf(hubOwner, jobName) }
 }
 
-/** A name that the Hub accepts: no dots, and no two dashes in a row. */
+/** Makes a name that the Hub accepts: no dots, and no two dashes in a row. */
 function hubNameOf(owner: string, name: string): string {
   const safe = (text: string) =>
     text

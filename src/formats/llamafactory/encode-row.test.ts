@@ -12,7 +12,7 @@ const ask = { role: 'user', content: 'go on', train: false }
 /** The end of a turn is one token. */
 const endTokens = 2
 
-/** With a token for every character that is in no end of a turn. */
+/** The length with one token per character, except in the end of a turn. */
 function lengthOf(row: object, maskHistory = false) {
   const template = chatTemplates.qwen3_nothink
   const turns = toTrainingRow({ ...row }, shape)

@@ -5,11 +5,11 @@ import type { ChatTemplate, Slot } from './known-keys.ts'
 export interface Turn {
   readonly role: 'user' | 'assistant' | 'observation' | 'function'
   readonly content: string
-  /** The row says that it is not to be learnt from. The trainer does not read that: only `mask_history` keeps replies out. */
+  /** True if the row says not to learn from it. The trainer ignores that; only `mask_history` leaves replies out. */
   readonly masked?: boolean
 }
 
-/** A row as LLaMA-Factory sees it: turns of the two sides in turn. */
+/** A row as LLaMA-Factory sees it: turns that alternate between the two sides. */
 export interface TrainingRow {
   readonly system: string
   /** JSON, or empty. */
@@ -19,7 +19,7 @@ export interface TrainingRow {
 
 type Message = Readonly<Record<string, unknown>>
 
-/** The row that LLaMA-Factory makes of one of a dataset; null for one that it skips, because the sides do not alternate. */
+/** Converts a dataset row to LLaMA-Factory's form; null for a row that it skips because the sides do not alternate. */
 export function toTrainingRow(row: DataRow, shape: DatasetShape): TrainingRow | null {
   const { formatting, columns } = shape
   const own = textOf(columns.system === undefined ? null : row[columns.system])
@@ -48,7 +48,7 @@ function isReply({ role }: Turn): boolean {
   return role === 'assistant' || role === 'function'
 }
 
-/** Whether the trainer learns from replies that the row wants left out. */
+/** Whether the trainer learns from replies that the row masks. */
 export function trainsOnMasked({ turns }: TrainingRow, maskHistory: boolean): boolean {
   return (maskHistory ? turns.slice(-1) : turns).some(({ masked }) => masked === true)
 }
@@ -74,7 +74,7 @@ function turnOf(message: Message, tags: Readonly<Record<string, string>>, readsC
   return said === tags.function_tag ? { role: 'function', content } : null
 }
 
-/** Results of several calls at once are one turn. */
+/** Merges the results of parallel calls into one turn. */
 function joinObservations(turns: readonly Turn[]): Turn[] {
   const joined: Turn[] = []
   for (const turn of turns) {
@@ -93,28 +93,31 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Everything of the training file that decides how long a row is. */
+/** The training settings that determine a row's length. */
 export interface EncodeOptions {
   readonly template: ChatTemplate
   readonly cutoffLen: number
   readonly maskHistory: boolean
   readonly trainOnPrompt: boolean
-  /** The model has a token for the beginning of a text. */
+  /** True if the model has a beginning-of-text token. */
   readonly hasBos: boolean
   readonly count: (text: string) => number
 }
 
-/** How long a row is, and how many of its tokens are learnt from once it is cut and what the row wants left out is left out. */
+/** A row's length, and how many of its tokens are learned from after truncation and masking. */
 export interface EncodedLength {
   readonly tokens: number
   readonly trainable: number
   readonly truncated: boolean
 }
 
-/** Counts as LLaMA-Factory does: turn by turn, each cut to what is left. What it adds around tools is not counted. */
+/**
+ * Counts like LLaMA-Factory: turn by turn, each cut to the remaining room. The text it adds around tools is not
+ * counted.
+ */
 export function encodedLength({ system, tools, turns }: TrainingRow, options: EncodeOptions): EncodedLength {
   const { template, count, cutoffLen } = options
-  // The trainer makes its end of a turn a token of its own where the model has none.
+  // The trainer adds its end-of-turn token if the model has none.
   const countText = (text: string) => {
     const parts = template.eos === null ? [text] : text.split(template.eos)
     return parts.reduce((sum, part) => sum + count(part), parts.length - 1)
@@ -136,7 +139,7 @@ export function encodedLength({ system, tools, turns }: TrainingRow, options: En
     const answer = turns[i + 1]
     if (i % 2 !== 0 || answer === undefined) return []
     const source = sized(template[asked.role], asked.content) + (i === 0 ? opening : 0)
-    // With mask_history, reasoning templates leave thoughts out of all replies but the last.
+    // With mask_history, reasoning templates strip thoughts from all replies but the last.
     const isBare = template.isReasoning && options.maskHistory && i + 2 < turns.length
     const target = isBare
       ? sized(template[answer.role], withoutThought(answer.content, template))
@@ -180,7 +183,7 @@ function trainableOf(
   return trainable
 }
 
-/** The longer side of a pair is cut, or both in proportion. */
+/** Truncates the longer side of a pair, or both in proportion. */
 function cut(source: number, target: number, room: number): { readonly source: number; readonly target: number } {
   const most =
     target * 2 < room ? room : source * 2 < room ? room - source : Math.floor(room * (target / (source + target)))
@@ -188,7 +191,7 @@ function cut(source: number, target: number, room: number): { readonly source: n
   return { source: Math.min(Math.max(room - kept, 0), source), target: kept }
 }
 
-/** A row as text, as LLaMA-Factory writes it; null where it holds tools, whose frame depends on more. */
+/** A row as LLaMA-Factory's text; null if it has tools, whose format depends on more. */
 export function renderRow({ system, tools, turns }: TrainingRow, template: ChatTemplate, eos: string): string | null {
   if (tools !== '' || turns.some(({ role }) => role === 'function')) return null
   const written = (slots: readonly Slot[], content: string) =>

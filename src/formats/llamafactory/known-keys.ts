@@ -1,12 +1,15 @@
 import facts from './published.json' with { type: 'json' }
 
-/** What a value of a key may be: a list is the words it may be; `any` is left to the trainer. */
+/** The allowed values of a key: a list means one of its words; `any` is left to the trainer. */
 export type KeyKind = 'int' | 'float' | 'bool' | 'text' | 'any' | readonly string[]
 
-/** A part of a message's frame: text in which `{{content}}` stands for the message, a token, or a special token of the model. */
+/**
+ * A part of a message's template: text in which `{{content}}` stands for the message, a token, or a special token of
+ * the model.
+ */
 export type Slot = string | { readonly token: string } | { readonly special: string }
 
-/** How LLaMA-Factory writes a conversation: it has templates of its own and does not use the model's. */
+/** LLaMA-Factory's template for a conversation: it has its own and does not use the model's. */
 export interface ChatTemplate {
   readonly user: readonly Slot[]
   readonly assistant: readonly Slot[]
@@ -19,7 +22,7 @@ export interface ChatTemplate {
   readonly thoughtWords: readonly string[]
   readonly isReasoning: boolean
   readonly efficientEos: boolean
-  /** Taken for the end of a turn in place of the model's own token. */
+  /** Replaces the model's own end-of-turn token. */
   readonly eos: string | null
 }
 
@@ -30,19 +33,19 @@ interface PublishedFacts {
   readonly templates: Readonly<Record<string, ChatTemplate>>
 }
 
-/** What the published LLaMA-Factory knows, as test/interop/llamafactory/facts.py read it from an installation. */
+/** Facts about the published LLaMA-Factory, extracted from an installation by test/interop/llamafactory/facts.py. */
 const published = facts as unknown as PublishedFacts
 
 /** The versions these facts are from. */
 export const publishedVersions = { llamafactory: published.llamafactory, transformers: published.transformers }
 
-/** Every key a training file may hold. */
+/** Every key allowed in a training file. */
 export const trainingKeys: Readonly<Record<string, KeyKind>> = published.keys
 
 /** Every chat template, by name. */
 export const chatTemplates: Readonly<Record<string, ChatTemplate>> = published.templates
 
-/** Keys of mcore_adapter, which LLaMA-Factory reads only when it trains with Megatron. */
+/** Keys of mcore_adapter, which LLaMA-Factory only reads when training with Megatron. */
 export const megatronKeys: Readonly<Record<string, KeyKind>> = {
   account_for_embedding_in_pipeline_split: 'bool',
   account_for_loss_in_pipeline_split: 'bool',

@@ -4,17 +4,20 @@ import { jsonOrText } from '../../lib/parse-json.ts'
 import { readYaml } from '../../lib/read-yaml.ts'
 import { type KeyKind, megatronKeys, publishedVersions, trainingKeys } from './known-keys.ts'
 
-/** Keys that are ours: they decide others and never reach the trainer. */
+/** Our own keys, which determine others and never reach the trainer. */
 const planKeys: Readonly<Record<string, KeyKind>> = { global_batch_size: 'int' }
 
 export type TrainingValues = Readonly<Record<string, unknown>>
 
-/** Values of a training file, each of the kind its key takes; an unknown key is a UserError with the nearest known one. */
+/** Parses the values of a training file by key; an unknown key is a UserError with the closest known one. */
 export function checkTrainingValues(values: TrainingValues, where: string): TrainingValues {
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, checkValue(key, value, where)]))
 }
 
-/** A training file in YAML. It is read by YAML 1.2, where `no` is a word and `.` a path; keys that take true or false know the old words. */
+/**
+ * Parses a training file as YAML 1.2, in which `no` is a string and `.` a path; boolean keys still accept the old
+ * words.
+ */
 export function parseTrainingFile(text: string, path: string): unknown {
   let values: unknown
   try {
@@ -37,7 +40,7 @@ function switchOf(word: string): unknown {
   return /^(yes|on|y)$/i.test(word) ? true : /^(no|off|n)$/i.test(word) ? false : word
 }
 
-/** A value given as text, as on a command line. */
+/** Parses a value given as text, as on a command line. */
 export function parseTrainingValue(key: string, text: string, where: string): unknown {
   const kind = kindOf(key, where)
   if (text === 'null' || text === 'none') return null

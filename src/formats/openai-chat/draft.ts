@@ -3,7 +3,7 @@ import type { TokenUsage } from '../../core/budget.ts'
 import type { ModelReply, TokenDetails, ToolCall } from '../../core/model.ts'
 import { type Hear, numbers, type Parsed } from '../model-dialect.ts'
 
-/** A reply being put together. A whole reply is one piece; a streamed one has many of the same shape. */
+/** A reply being assembled. A whole reply is one piece; a streamed one has many of the same shape. */
 export class ChatDraft {
   private readonly text: string[] = []
   private readonly reasoning: string[] = []
@@ -21,12 +21,12 @@ export class ChatDraft {
     private readonly onReasoning: Hear = () => {},
   ) {}
 
-  /** True once the server has said why it stopped. */
+  /** True once the server has sent a stop reason. */
   get finished(): boolean {
     return this.finish !== null
   }
 
-  /** Adds a document; says what is wrong with it, or null. */
+  /** Adds a document; returns what is wrong with it, or null. */
   add(document: unknown): string | null {
     const parsed = documentSchema.safeParse(document)
     if (!parsed.success) return `expected a chat completion, got ${described(document)}`
@@ -39,7 +39,7 @@ export class ChatDraft {
     return null
   }
 
-  /** `closed`: the server itself said that nothing follows. */
+  /** `closed`: the server explicitly ended the stream. */
   end(closed: boolean): Parsed {
     if (this.choices === 0) return { kind: 'malformed', message: 'expected at least one choice, got none' }
     if (this.finish === null && !closed) return { kind: 'cut' }
@@ -167,7 +167,7 @@ function argumentsText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** `logprobs.content[].logprob`, checked by hand: a long reply has tens of thousands. */
+/** `logprobs.content[].logprob`, checked without a schema library, because a long reply has tens of thousands. */
 function logprobsIn(value: unknown): readonly number[] | null {
   if (typeof value !== 'object' || value === null || !('content' in value) || !Array.isArray(value.content)) return null
   return numbers(value.content.map((entry: { logprob?: unknown } | null) => entry?.logprob))

@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { readLines } from '../../lib/lines.ts'
 import { shellQuote } from '../../lib/shell.ts'
 
-/** What is wrong with a file of comma- or tab-separated text, and what to do about it. */
+/** What is wrong with a CSV or TSV file, and how to fix it. */
 export interface CsvProblem {
   readonly found: string
   readonly hint: string

@@ -4,13 +4,16 @@ import { messageOf, UserError } from '../../core/errors.ts'
 import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { findCsvProblem } from './csv-problem.ts'
 
-/** A cell with this text would be taken for an absent one. */
+/** Marks absent cells; a cell with exactly this text would be taken for absent. */
 const absent = '\u0001absent\u0001'
 
-/** A row with more bytes than this is refused. */
+/** A longer row is refused. */
 const mostRowBytes = 16 << 20
 
-/** The records of comma- or tab-separated text whose first line names the fields; every value is text. Read piece by piece. */
+/**
+ * Yields the records of a CSV or TSV file whose first line names the fields; every value is a string. Reads
+ * incrementally.
+ */
 export async function* readCsv(
   path: string,
   separator: ',' | '\t',

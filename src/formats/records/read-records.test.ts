@@ -128,7 +128,7 @@ test('parquet compressed with zstd is read, as recipes and others write it', asy
   expect(records[2999].text).toBe('text 2999 '.repeat(200))
 })
 
-// Found by fuzzing: the first took minutes, the other 15 s, because the library believes the lengths in them.
+// Found by fuzzing: the first took minutes, the other 15 s, because the library trusts the lengths in them.
 test.each(['damaged-page', 'damaged-snappy'])('%s.parquet is a user error at once', { timeout: 5000 }, async (name) => {
   await expect(read(`test/fixtures/records/${name}.parquet`)).rejects.toMatchObject({ name: 'UserError' })
 })
@@ -183,7 +183,7 @@ const plainParts: Record<string, Part> = {
 
 interface Part {
   readonly data: string
-  /** Its size as the archive states it, where that is a lie. */
+  /** The size stated in the archive, if it is false. */
   readonly claims?: number
 }
 

@@ -17,7 +17,7 @@ export type FileRow =
   | { readonly where: string; readonly fields: Readonly<Record<string, unknown>> }
   | { readonly where: string; readonly problem: string }
 
-/** The records of a file, by its ending; only a JSON list and a workbook are read whole. */
+/** Yields the records of a file according to its extension; only JSON lists and workbooks are read whole. */
 export async function* readRecords(path: string): AsyncGenerator<FileRow, void, void> {
   if (/\.(jsonl|ndjson)(\.gz)?$/i.test(path)) yield* readJsonLines(path)
   else if (/\.json$/i.test(path)) yield* listed(parseList(await readText(path), path))
@@ -32,8 +32,8 @@ export async function* readRecords(path: string): AsyncGenerator<FileRow, void, 
 }
 
 /**
- * The records of several files, one file after the other; where there is more than one, each place names its file. A table whose
- * columns differ from those of the first is a UserError before the first record.
+ * Yields the records of several files in turn; with more than one file, each location names its file. A table whose
+ * columns differ from the first one's is a UserError before the first record.
  */
 export async function* readAllRecords(files: readonly string[]): AsyncGenerator<FileRow, void, void> {
   const names = shortNames(files)
@@ -43,7 +43,7 @@ export async function* readAllRecords(files: readonly string[]): AsyncGenerator<
       yield files.length === 1 ? row : { ...row, where: `${names[i]}, ${row.where}` }
 }
 
-/** Tables have to agree in every column. Records of JSON leave fields out, so they only need one in common. */
+/** Tables must agree in every column. JSON records may omit fields, so they only need one in common. */
 async function checkColumns(files: readonly string[]): Promise<void> {
   let first: { readonly file: string; readonly columns: readonly string[] } | null = null
   for (const file of files) {
@@ -99,14 +99,14 @@ async function* textsOf(lines: AsyncIterable<{ readonly text: string }>): AsyncG
   for await (const { text } of lines) yield text
 }
 
-/** A packed line may unpack to any size. */
+/** A compressed line may expand to any size. */
 const mostLineBytes = 256 << 20
 
 async function* readPackedLines(path: string): AsyncGenerator<string, void, void> {
   let rest: Buffer[] = []
   let held = 0
   const unpacked = createGunzip()
-  // Ends the other stream with either one: what goes wrong with the file is thrown below, and a reader that stops early closes it.
+  // Ends each stream when the other ends: file errors are thrown below, and a reader that stops early closes the file.
   pipeline(createReadStream(path), unpacked).catch(() => {})
   try {
     for await (const chunk of unpacked as AsyncIterable<Buffer>) {
@@ -148,7 +148,7 @@ function record(value: unknown, where: string): FileRow {
   return { where, problem: 'expected a record with fields, got something else' }
 }
 
-/** A list of records, an object that holds exactly one such list, or, as many datasets spell it, a record a line. */
+/** A list of records, an object containing exactly one such list, or, as in many datasets, one record per line. */
 function parseList(text: string, path: string): unknown[] {
   const value = parseWhole(text) ?? parseEachLine(text)
   if (value === null)
@@ -177,7 +177,7 @@ function parseEachLine(text: string): unknown[] | null {
 
 const rowsAtOnce = 1000
 
-/** The rows of any parquet file as records, in batches. */
+/** Yields the rows of any parquet file as records, in batches. */
 async function* readParquetRecords(path: string): AsyncGenerator<Record<string, unknown>, void, void> {
   try {
     const file = await asyncBufferFromFile(path)

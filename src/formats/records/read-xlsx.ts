@@ -1,12 +1,12 @@
 import { open } from 'node:fs/promises'
 import { messageOf, UserError } from '../../core/errors.ts'
 
-/** What a workbook may be: past any of these it is refused before it can fill the memory. */
+/** Limits for a workbook: beyond any of them it is refused before it can fill the memory. */
 const most = { fileBytes: 256 << 20, unpackedBytes: 512 << 20, columns: 4096, cells: 50_000_000 }
 
 /**
- * The records of the first sheet of a workbook; its first row with content names the fields. Of a formula the value that was saved
- * with it counts: nothing is calculated. Empty rows are left out, and dates come as ISO text.
+ * Yields the records of a workbook's first sheet; its first non-empty row names the fields. Formulas yield their saved
+ * value, since nothing is calculated. Empty rows are skipped, and dates become ISO text.
  */
 export async function* readXlsx(path: string): AsyncGenerator<Record<string, unknown>, void, void> {
   const bytes = await readWhole(path)
@@ -43,8 +43,8 @@ async function readWhole(path: string): Promise<Uint8Array> {
 const signatures = { end: Buffer.from('PK\u0005\u0006', 'latin1'), entry: 0x02014b50 }
 
 /**
- * Adds up how large the parts of a zip file say they are. The reader stops at the size that a part states; what states none, or
- * needs more than 32 bits for it, is refused.
+ * Adds up the stated sizes of a zip file's parts, since the reader stops at the stated size; a part without a size, or
+ * with one over 32 bits, is refused.
  */
 function checkSizes(bytes: Uint8Array, path: string): void {
   const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -75,7 +75,7 @@ function namesOf(values: readonly unknown[]): readonly string[] {
   })
 }
 
-/** Cells beyond the header have a number for a name, as in the other kinds of tables. */
+/** Cells beyond the header are named by number, as in the other kinds of tables. */
 function recordOf(names: readonly string[], values: readonly unknown[]): Record<string, unknown> {
   const width = Math.max(names.length, values.length)
   const fields: [string, unknown][] = []

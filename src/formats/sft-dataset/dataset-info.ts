@@ -5,12 +5,12 @@ import { readTextIfExists } from '../../lib/files.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import type { ShapeHints } from './recognize.ts'
 
-/** The file in which LLaMA-Factory looks datasets up. */
+/** The file that LLaMA-Factory looks datasets up in. */
 export const datasetInfoFile = 'dataset_info.json'
 
 const text = z.string().min(1)
 
-/** One dataset of that file; keys that are not listed here are kept. */
+/** One dataset in that file; unlisted keys are kept. */
 const infoEntry = z.looseObject({
   file_name: text.optional(),
   hf_hub_url: text.optional(),
@@ -28,7 +28,7 @@ export type InfoEntry = z.output<typeof infoEntry>
 
 const placeKeys = ['file_name', 'hf_hub_url', 'ms_hub_url', 'om_hub_url', 'script_url', 'cloud_file_name'] as const
 
-/** The datasets a folder's dataset_info.json lists; null where there is none, or where the file is the one `datasets` writes. */
+/** The datasets in a folder's dataset_info.json; null if there is none, or if it is the file that `datasets` writes. */
 export async function readDatasetInfo(dir: string): Promise<ReadonlyMap<string, InfoEntry> | null> {
   const path = join(dir, datasetInfoFile)
   const found = await readTextIfExists(path)
@@ -58,7 +58,7 @@ function parseEntry(value: unknown, where: string): InfoEntry {
   )
 }
 
-/** Paths of an entry as they are from anywhere, not only from its folder. */
+/** Makes the paths in an entry absolute. */
 export function rootedEntry(entry: InfoEntry, dir: string): InfoEntry {
   const rooted = (path: string | undefined) => (path === undefined || isAbsolute(path) ? path : join(dir, path))
   return {
@@ -68,14 +68,14 @@ export function rootedEntry(entry: InfoEntry, dir: string): InfoEntry {
   }
 }
 
-/** What an entry says about its rows, as LLaMA-Factory fills it up. */
+/** What an entry says about its rows, with LLaMA-Factory's defaults. */
 export function hintsOf({ formatting = 'alpaca', columns, tags }: InfoEntry): ShapeHints {
   if (formatting === 'alpaca') return { formatting, ...(columns && { columns }) }
   const sharegpt = { role_tag: 'from', content_tag: 'value', user_tag: 'human', assistant_tag: 'gpt' }
   return { formatting, columns: columns ?? { messages: 'conversations' }, tags: tags ?? sharegpt }
 }
 
-/** Whether rows under this name are kept back to look at how training goes. */
+/** Whether rows under this name are held out for evaluation. */
 export function isHeldOut(name: string): boolean {
   return /(^|[^a-z])(validation|valid|val|eval|test|dev|held[_-]?out)([^a-z]|$)/i.test(name)
 }

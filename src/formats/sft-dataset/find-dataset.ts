@@ -19,11 +19,11 @@ import {
 import { type DatasetShape, recognizeShape, type ShapeHints } from './recognize.ts'
 import { dataFile, peekRows, type RowSample, sampleFiles } from './sample-rows.ts'
 
-/** A dataset as LLaMA-Factory is to be told of it. */
+/** A dataset as described to LLaMA-Factory. */
 export interface FoundDataset {
   readonly name: string
   readonly use: 'train' | 'eval'
-  /** Null where the rows could not be looked at. */
+  /** Null if the rows could not be sampled. */
   readonly sample: RowSample | null
   readonly shape: DatasetShape
   /** The entry of dataset_info.json. */
@@ -31,18 +31,18 @@ export interface FoundDataset {
 }
 
 export interface DatasetSearch {
-  /** What was asked for: a path, `file:PATH`, `org/name`, or a name that `datasetDir` lists. */
+  /** What was requested: a path, `file:PATH`, `org/name`, or a name in `datasetDir`. */
   readonly asked: string
-  /** Where the trainer will find a dataset of the Hub: its name again, or a folder it is downloaded to. */
+  /** Where the trainer will find a Hub dataset: its name, or the folder it is downloaded to. */
   readonly place: string
-  /** A folder with a dataset_info.json of the user. */
+  /** A folder with the user's dataset_info.json. */
   readonly datasetDir: string | null
   readonly hints: ShapeHints
-  /** How many rows are looked at. */
+  /** How many rows to sample. */
   readonly rows: number
-  /** Null: the Hub is not to be asked. */
+  /** Null: do not contact the Hub. */
   readonly hub: HubSurroundings | null
-  /** It may be made by something that has not run yet, or lie on another machine. */
+  /** True if it may be created by a job that has not run yet, or be on another machine. */
   readonly mayBeMissing: boolean
 }
 
@@ -51,7 +51,7 @@ export interface FoundDatasets {
   readonly notes: readonly string[]
 }
 
-/** What rows of ours look like, for datasets that cannot be looked at. */
+/** The shape of our own rows, assumed for datasets that cannot be sampled. */
 const assumed: DatasetShape = {
   formatting: 'sharegpt',
   columns: { messages: 'conversations' },
@@ -61,11 +61,11 @@ const assumed: DatasetShape = {
   },
 }
 
-/** Finds a dataset and how its rows are written: by its own dataset_info.json, or by looking at some rows. */
+/** Finds a dataset and the format of its rows, from its dataset_info.json or by sampling rows. */
 export async function findDataset(search: DatasetSearch): Promise<FoundDatasets> {
   const listed = search.datasetDir === null ? null : await readDatasetInfo(search.datasetDir)
   if (search.datasetDir && listed?.has(search.asked))
-    // What is asked for by its name is trained on, whatever the name is.
+    // A dataset requested by name is used for training, whatever its name.
     return {
       datasets: [{ ...(await ofEntry(search, search.datasetDir, search.asked, listed)), use: 'train' }],
       notes: [],
@@ -96,7 +96,7 @@ async function ofFile({ hints, rows }: DatasetSearch, path: string): Promise<Fou
   return found('dataset', { file_name: path }, sample, recognizeShape(sample.rows, hints, path))
 }
 
-/** A folder with its own dataset_info.json, or one laid out as on the Hub, which the trainer reads as such. */
+/** A folder with its own dataset_info.json, or one laid out as on the Hub, which the trainer can read. */
 async function ofFolder(search: DatasetSearch, dir: string): Promise<FoundDatasets> {
   const listed = await readDatasetInfo(dir)
   if (listed !== null) return ofListed(search, dir, listed)
@@ -135,7 +135,7 @@ async function ofListed(
     )
   const datasets: FoundDataset[] = []
   for (const name of names) datasets.push(await ofEntry(search, dir, name, listed))
-  // Where everything is called test, it is what was asked for.
+  // If every split is called test, that is what was requested.
   const hasTrain = datasets.some(({ use }) => use === 'train')
   return { datasets: hasTrain ? datasets : datasets.map((each) => ({ ...each, use: 'train' as const })), notes: [] }
 }
@@ -174,7 +174,7 @@ async function filesAt(path: string): Promise<readonly string[]> {
   )
 }
 
-/** A dataset of the Hub, its first rows read from there. */
+/** A Hub dataset, with its first rows read from there. */
 async function ofHub(search: DatasetSearch): Promise<FoundDatasets> {
   const { asked, place, hub } = search
   if (hub === null) return unseen(search, place, 'HF_HUB_OFFLINE is set')
@@ -220,7 +220,7 @@ async function hubInfo({ repository, commit }: Awaited<ReturnType<typeof findDat
   return parseDatasetInfo(Buffer.concat(chunks).toString('utf8'), `${repository.name}/${datasetInfoFile}`)
 }
 
-/** What cannot be looked at is taken for rows of ours, and a person is told so. */
+/** Assumes that a dataset that cannot be sampled has our format, and tells the user. */
 function unseen({ asked, hints }: DatasetSearch, place: string, why: string): FoundDatasets {
   const isFile = dataFile.test(place)
   const formatting = (['sharegpt', 'openai', 'alpaca'] as const).find((each) => each === hints.formatting)

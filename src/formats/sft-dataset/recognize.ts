@@ -1,17 +1,17 @@
 import { UserError } from '../../core/errors.ts'
 import { readJson } from '../../lib/parse-json.ts'
 
-/** One row of a dataset of anybody. */
+/** One row of any dataset. */
 export type DataRow = Readonly<Record<string, unknown>>
 
-/** How the rows of a dataset are written, in the words of LLaMA-Factory's dataset_info.json. */
+/** The format of a dataset's rows, in the terms of LLaMA-Factory's dataset_info.json. */
 export interface DatasetShape {
   readonly formatting: 'sharegpt' | 'openai' | 'alpaca'
   readonly columns: Readonly<Record<string, string>>
   readonly tags?: Readonly<Record<string, string>>
 }
 
-/** What a person or the dataset itself says about its columns; it wins over what the rows look like. */
+/** What the user or the dataset says about its columns; takes precedence over what the rows look like. */
 export interface ShapeHints {
   readonly formatting?: string | undefined
   readonly columns?: Readonly<Record<string, string>>
@@ -20,10 +20,10 @@ export interface ShapeHints {
 
 const roleKeys = ['role', 'from']
 const contentKeys = ['content', 'value']
-/** Columns of messages as most datasets call them, the likeliest first. */
+/** The usual names of message columns, likeliest first. */
 const usualNames = ['messages', 'conversations', 'conversation']
 
-/** What a message can be, and how datasets call who says it. */
+/** The roles of messages, with the names that datasets use for them. */
 export const roleNames = {
   user_tag: ['user', 'human'],
   assistant_tag: ['assistant', 'gpt', 'model'],
@@ -35,7 +35,7 @@ export const roleNames = {
 type RoleTag = keyof typeof roleNames
 const roleTags = Object.keys(roleNames) as RoleTag[]
 
-/** Finds out how rows are written by looking at some of them; rows that cannot be trained on are a UserError with the columns found. */
+/** Detects the format from sample rows; rows that cannot be trained on are a UserError listing the columns found. */
 export function recognizeShape(rows: readonly DataRow[], hints: ShapeHints, where: string): DatasetShape {
   if (rows.length === 0)
     throw new UserError(`${where}: expected rows to train on, found none`, 'check that the dataset is complete')
@@ -67,7 +67,7 @@ function hintFor(use: string): string {
   return `--${use.replaceAll('_', '-')}${['prompt', 'query', 'response', 'history'].includes(use) ? '-column' : ''} names it`
 }
 
-/** The column whose values are lists of messages; the usual names first. */
+/** The column whose values are lists of messages; the usual names are tried first. */
 function messagesColumn(rows: readonly DataRow[], columns: readonly string[], where: string): string | null {
   const fitting = columns.filter((name) => {
     const lists = rows.map((row) => row[name]).filter((value) => Array.isArray(value) && value.length > 0)
@@ -86,7 +86,7 @@ function messagesColumn(rows: readonly DataRow[], columns: readonly string[], wh
   )
 }
 
-/** Under which keys a message says who speaks and what. */
+/** The keys under which messages store speaker and text. */
 function keysOf(
   lists: readonly (readonly unknown[])[],
   tags: Readonly<Record<string, string>>,
@@ -129,7 +129,9 @@ function chatShape(rows: readonly DataRow[], column: string, hints: ShapeHints, 
   )
 }
 
-/** Only this way of reading rows understands `tool_calls` and tools that are no JSON text; it also adds words to the system message. */
+/**
+ * Only this format supports `tool_calls` and tools that are not JSON text; it also adds words to the system message.
+ */
 function openAiOrNot(asked: string | undefined, needsIt: boolean): 'openai' | 'sharegpt' {
   if (asked === 'openai' || asked === 'sharegpt') return asked
   return needsIt ? 'openai' : 'sharegpt'
@@ -139,7 +141,7 @@ function kindOf(value: unknown): string {
   return value == null ? 'nothing' : Array.isArray(value) ? 'a list' : `a value of type ${typeof value}`
 }
 
-/** One tag for each role the rows have; LLaMA-Factory knows no role by two names. */
+/** One tag for each role in the rows; LLaMA-Factory accepts only one name per role. */
 function tagsOf(
   spoken: ReadonlySet<string>,
   given: Readonly<Record<string, string>>,
@@ -175,7 +177,7 @@ function tagsOf(
   return filledTags(tags)
 }
 
-/** What LLaMA-Factory leaves undefined where a tag is missing would match a message without a role. */
+/** Fills missing tags: LLaMA-Factory would leave them undefined, which matches a message without a role. */
 function filledTags(tags: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const human = tags.user_tag === 'human' || tags.assistant_tag === 'gpt'
   const usual: Readonly<Record<RoleTag, string>> = human
@@ -198,7 +200,7 @@ function filledTags(tags: Readonly<Record<string, string>>): Readonly<Record<str
   return { ...Object.fromEntries(free.map((tag) => [tag, usual[tag]])), ...tags }
 }
 
-/** Tools that a row offers the model: as JSON text, or as a list. */
+/** The tools offered to the model in a row: as JSON text, or as a list. */
 function toolsColumn(rows: readonly DataRow[], hints: ShapeHints): { name: string; isList: boolean } | null {
   const names = hints.columns?.tools ? [hints.columns.tools] : ['tools', 'tool_definitions']
   for (const name of names) {
@@ -223,7 +225,7 @@ function systemColumn(rows: readonly DataRow[]): { system?: string } {
   return values.length > 0 && values.every((value) => typeof value === 'string') ? { system: 'system' } : {}
 }
 
-/** Rows of one instruction and one answer. */
+/** The format of rows with one instruction and one answer. */
 function alpacaShape(rows: readonly DataRow[], found: readonly string[], hints: ShapeHints): DatasetShape | null {
   const isText = (name: string) =>
     found.includes(name) && rows.every((row) => row[name] == null || typeof row[name] === 'string')

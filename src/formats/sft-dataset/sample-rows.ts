@@ -9,22 +9,22 @@ import type { RepoFile } from '../hub/repository.ts'
 import { readParquetObjects } from '../task-parquet/read-objects.ts'
 import type { DataRow } from './recognize.ts'
 
-/** Some rows of a dataset, and what is known of the rest. */
+/** Sampled rows of a dataset, and what is known about the rest. */
 export interface RowSample {
   readonly rows: readonly DataRow[]
-  /** Null where counting would mean reading it all over a network. */
+  /** Null if counting would require reading everything over the network. */
   readonly total: number | null
-  /** `any`: drawn from all rows. `first`: those at the beginning, which may differ from the rest. */
+  /** `any`: sampled from all rows. `first`: from the beginning, which may differ from the rest. */
   readonly drawn: 'any' | 'first'
 }
 
-/** Endings of files whose rows can be looked at. */
+/** File extensions whose rows can be sampled. */
 export const dataFile = /\.(parquet|jsonl|ndjson|json|csv|tsv)$/i
 
-/** More of a file of the Hub than this is not fetched only to look at it. */
+/** At most this much of a Hub file is fetched for sampling. */
 const peekLimitBytes = 64 * 1024 * 1024
 
-/** Draws rows from files of this machine, the same ones each time; all files are read, a little of them is kept. */
+/** Samples rows from local files, the same ones each time; all files are read, but little is kept. */
 export async function sampleFiles(paths: readonly string[], count: number): Promise<RowSample> {
   const sql = await SqlDatabase.open({ memoryMb: 2048, threads: 2, tempDir: join(tmpdir(), 'ot-agent-sample') })
   try {
@@ -58,7 +58,7 @@ async function sampleFile(sql: SqlDatabase, path: string, count: number): Promis
   }
 }
 
-/** JSON rows are left as they are: what a database would make of their types is none of ours. */
+/** JSON rows are left as text, because the database would change their types. */
 function tableOf(path: string): { readonly from: string; readonly row: string } {
   const name = sqlText(path)
   const objects = (format: string) =>
@@ -85,7 +85,7 @@ function asRow(value: unknown, where: string): DataRow {
   )
 }
 
-/** The first rows of a dataset on the Hub, without fetching more than it takes. */
+/** The first rows of a Hub dataset, fetching no more than needed. */
 export async function peekRows({ repository, commit, files }: DatasetRows, count: number): Promise<RowSample> {
   const [file] = files
   if (file === undefined) return { rows: [], total: null, drawn: 'first' }
@@ -110,7 +110,7 @@ async function peekParquet(file: RepoFile, read: ReadRange, count: number): Prom
   }
   const metadata = await parquetMetadataAsync(buffer)
   const [group] = metadata.row_groups
-  // A group is read whole: where groups are huge, its rows stay unseen.
+  // A row group is read whole, so rows in huge groups are skipped.
   if (group === undefined || Number(group.total_compressed_size ?? group.total_byte_size) > peekLimitBytes) return []
   const rowEnd = Math.min(count, Number(group.num_rows))
   return readParquetObjects({ file: await withRange(buffer, bytesOf(group)), metadata, rowStart: 0, rowEnd })
@@ -130,7 +130,7 @@ function bytesOf({ columns }: RowGroup): ByteRange {
   return { from: Math.min(...ranges.map(({ from }) => from)), to: Math.max(...ranges.map(({ to }) => to)) }
 }
 
-/** The same file with a part of it in memory: its pages are looked at one by one, and each look would be a request. */
+/** The same file with a range in memory: its pages are read one by one, and each read would be a request. */
 async function withRange(file: AsyncBuffer, { from, to }: ByteRange): Promise<AsyncBuffer> {
   if (!(from >= 0 && to <= file.byteLength && to - from <= peekLimitBytes))
     throw new Error('a column extends past the end of the file')
@@ -142,7 +142,7 @@ async function withRange(file: AsyncBuffer, { from, to }: ByteRange): Promise<As
   }
 }
 
-/** JSON lines as far as they are whole; a JSON list only where it is small. */
+/** The complete lines of a JSON-lines file; a JSON list only if it is small. */
 async function peekText(file: RepoFile, read: ReadRange, count: number, where: string): Promise<DataRow[]> {
   const isList = /\.json$/i.test(file.path)
   if (!isList && !/\.(jsonl|ndjson)$/i.test(file.path)) return []

@@ -3,13 +3,16 @@ import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { checkOverride, type Override, renderOverride } from './overrides.ts'
 
-/** A file of configs/rl: which program trains, and with which settings. */
+/** A file in configs/rl: the training program and its settings. */
 export const rlPresetSchema = z.strictObject({
   /** A Python module, run with -m. */
   entrypoint: z.string().regex(/^\w+(\.\w+)+$/, 'expected a Python module such as skyrl.entrypoints.main'),
   /** Groups of settings that belong to the entry point, not to SkyRL. */
   own_groups: z.array(z.string()).default([]),
-  /** In a text, {output_dir} and {model_name} stand for where this run writes and the model's name without its organization. */
+  /**
+   * In strings, {output_dir} stands for this run's output directory, and {model_name} for the model's name without its
+   * organization.
+   */
   settings: z.record(z.string(), z.unknown()).default({}),
 })
 export type RlPreset = z.output<typeof rlPresetSchema>
@@ -22,12 +25,12 @@ export interface RlRequest {
   readonly trainData: readonly string[]
   readonly valData: readonly string[]
   readonly modelPath: string
-  /** `-S key=value`. */
+  /** From `-S key=value`. */
   readonly overrides: readonly Override[]
   readonly topology: { readonly nodes: number; readonly gpusPerNode: number }
   readonly outputDir: string
   readonly internet: boolean
-  /** Whether the job will have a key of Weights & Biases: SkyRL does not start with its logger without one. */
+  /** Whether the job will have a Weights & Biases key, without which SkyRL does not start if its logger is on. */
   readonly hasWandbKey: boolean
 }
 
@@ -36,7 +39,7 @@ export interface RlPlan {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** A training run of SkyRL as a command. */
+/** A SkyRL training run as a command. */
 export function buildRl(request: RlRequest): RlPlan {
   const { preset, presetFile, overrides, jobName, outputDir } = request
   const reserved = reservedOf(request)
@@ -60,7 +63,7 @@ export function buildRl(request: RlRequest): RlPlan {
   }
 }
 
-/** How many tasks a run takes at once: SkyRL does not start with fewer. Null when neither preset nor flag says it. */
+/** How many tasks a batch needs: SkyRL does not start with fewer. Null if neither preset nor flag says. */
 export function trainBatchSize({ preset, overrides }: Pick<RlRequest, 'preset' | 'overrides'>): number | null {
   const key = 'trainer.train_batch_size'
   const value = overrides.findLast((each) => each.key === key)?.value ?? preset.settings[key]
@@ -72,7 +75,7 @@ function filled(value: unknown, { outputDir, modelPath }: RlRequest): unknown {
   return value.replaceAll('{output_dir}', outputDir).replaceAll('{model_name}', basename(modelPath))
 }
 
-/** Settings that only flags may decide. */
+/** Settings that only dedicated flags may decide. */
 function reservedOf({ trainData, valData, modelPath, jobName, outputDir }: RlRequest): readonly Override[] {
   return [
     { key: 'data.train_data', value: trainData },
@@ -94,7 +97,7 @@ function refuseReserved(given: readonly Override[], reserved: readonly Override[
     )
 }
 
-/** Where the parts of the training run, by the nodes that were asked for; a preset may say otherwise. */
+/** Where the parts of training run, according to the requested nodes; a preset may override it. */
 function placement(
   { topology: { nodes, gpusPerNode } }: RlRequest,
   chosen: ReadonlyMap<string, unknown>,
@@ -104,7 +107,7 @@ function placement(
     { key: `trainer.placement.${part}_num_gpus_per_node`, value: gpusPerNode },
   ])
   if (chosen.get('trainer.placement.colocate_all') !== true) return trained
-  // Engines that share the GPUs of the policy have to fill them exactly.
+  // Engines that share the policy's GPUs must fill them exactly.
   const sizes = ['tensor', 'pipeline', 'data'].map((kind) =>
     Number(chosen.get(`generator.inference_engine.${kind}_parallel_size`) ?? 1),
   )

@@ -5,19 +5,19 @@ import facts from './known-keys.json' with { type: 'json' }
 
 type Classes = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** SkyRL's configuration classes: each key with its kind, or the class it leads to. `dict` takes keys of its own. */
+/** SkyRL's configuration classes: each key with its kind, or the class it leads to. `dict` accepts arbitrary keys. */
 const skyrlClasses: Classes = facts.classes
 
 const skyrlRoot = facts.root
 
 /** One dotted setting of SkyRL. */
 export interface Override {
-  /** `trainer.algorithm.eps_clip_low` */
+  /** For example `trainer.algorithm.eps_clip_low`. */
   readonly key: string
   readonly value: unknown
 }
 
-/** Reads `key=value` as on a command line: the value is JSON where it reads as such, otherwise text. */
+/** Parses `key=value` from a command line: the value is parsed as JSON if possible, else taken as text. */
 export function parseOverride(text: string, where: string): Override {
   const at = text.indexOf('=')
   if (at <= 0)
@@ -30,7 +30,10 @@ export function parseOverride(text: string, where: string): Override {
   }
 }
 
-/** Refuses a key that SkyRL does not know, or a value of the wrong kind. Keys below one of `free` belong to the entry point. */
+/**
+ * Refuses a key that SkyRL does not know, or a value of the wrong kind. Keys in the `free` groups belong to the entry
+ * point.
+ */
 export function checkOverride({ key, value }: Override, where: string, free: readonly string[] = []): void {
   if (key.startsWith('+'))
     throw new UserError(
@@ -87,7 +90,7 @@ function fits(kind: string, value: unknown): boolean {
   return kind === 'dict' && typeof value === 'object'
 }
 
-/** A setting as one argument of a command line; the value is YAML, as SkyRL reads it. */
+/** Renders a setting as one command-line argument; the value is YAML, as SkyRL expects. */
 export function renderOverride({ key, value }: Override): string {
   return `${key}=${renderValue(value)}`
 }

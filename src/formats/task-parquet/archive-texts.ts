@@ -2,10 +2,13 @@ import { gunzipFew, gunzipIfNeeded } from '../../lib/gzip.ts'
 import { ArchiveError } from '../../lib/tar-format.ts'
 import { readTar } from '../../lib/tar-read.ts'
 
-/** What is read of an archive before it is given up: a few bytes can become very many. */
+/** How much of an archive is read before giving up: a few bytes can expand to very many. */
 const mostBytes = 64 << 20
 
-/** Texts of a hostile tar or tar.gz by their path, each up to `limitBytes`. Stops once all are found; a damaged archive gives what came before. */
+/**
+ * Texts in a hostile tar or tar.gz by path, each up to `limitBytes`. Stops once all are found; a damaged archive gives
+ * what came before the damage.
+ */
 export async function archiveTexts(
   archive: Uint8Array,
   paths: readonly string[],

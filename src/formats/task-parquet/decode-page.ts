@@ -4,11 +4,11 @@ import { deltaByteArray, deltaLengthByteArray } from 'hyparquet/src/delta.js'
 
 export type Value = Uint8Array | null
 
-/** What a page needs to know about the column it is in. */
+/** What decoding a page requires to know about its column. */
 export interface PageColumn {
   readonly codec: CompressionCodec
   readonly compressors: Compressors
-  /** Whether a row may have no value. */
+  /** Whether rows may lack a value. */
   readonly nullable: boolean
 }
 
@@ -18,7 +18,9 @@ export function decodeDictionary(header: PageHeader, content: Uint8Array, column
   return readPlain(page, header.dictionary_page_header?.num_values ?? 0)
 }
 
-/** The values of a data page of byte arrays; written here because a damaged page must end in an error, not in all memory gone. */
+/**
+ * Decodes a data page of byte arrays. Written here because a damaged page must cause an error and not exhaust memory.
+ */
 export function decodePage(
   header: PageHeader,
   content: Uint8Array,
@@ -36,7 +38,7 @@ export function decodePage(
 }
 
 interface SplitPage {
-  /** One for each row, 1 where it has a value; null when all have one. */
+  /** One level per row, 1 if it has a value; null if all have one. */
   readonly levels: Uint32Array | null
   readonly values: Uint8Array
   readonly encoding: string
@@ -118,12 +120,12 @@ function readDelta(read: typeof deltaByteArray, bytes: Uint8Array, count: number
   // The library trusts the lengths; each value takes at least a few bits of the page.
   if (count > bytes.length * 64) throw new Error('a page claims more values than it can hold')
   const values: Uint8Array[] = new Array(count)
-  // A copy, so that a wrong length runs into its end and not into other memory.
+  // Copy the bytes, so that a wrong length hits the end and does not read other memory.
   read({ view: viewOf(new Uint8Array(bytes)), offset: 0 }, count, values)
   return values
 }
 
-/** Numbers in parquet's mix of repeated runs and bit-packed groups of eight. */
+/** Reads parquet's hybrid encoding of repeated runs and bit-packed groups of eight. */
 function readHybrid(bytes: Uint8Array, width: number, count: number): Uint32Array {
   if (width > 32) throw new Error(`numbers of ${width} bits`)
   const view = viewOf(bytes)

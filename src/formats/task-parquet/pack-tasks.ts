@@ -7,29 +7,29 @@ import { mapInOrder } from '../../lib/map-in-order.ts'
 import { ArchiveError, packDirToBytes } from '../../lib/tar.ts'
 import { parseTaskPath } from './task-path.ts'
 
-/** A task directory and the name it goes by: its path relative to the folder of tasks. */
+/** A task directory and its name: its path relative to the folder of tasks. */
 export interface TaskToPack {
   readonly path: string
   readonly dir: string
-  /** Makes its archive, where that is not simply the directory packed. */
+  /** Makes its archive, if that is not simply the packed directory. */
   readonly archive?: () => Promise<Uint8Array>
 }
 
 export interface PackedTasks {
   readonly tasks: number
-  /** Bytes of the archives, which is nearly the file's own size. */
+  /** Total size of the archives, which is nearly the file's own size. */
   readonly bytes: number
 }
 
 export interface PackTasksOptions {
-  /** Called after each task that was written. */
+  /** Called after each task is written. */
   readonly onProgress?: (done: PackedTasks) => void
   readonly signal?: AbortSignal
 }
 
-/** A row group is written when it holds this much; a reader needs about twice that in memory. */
+/** A row group is written once it holds this much; a reader needs about twice that in memory. */
 const groupBytes = 8 << 20
-/** A page of parquet counts its bytes in 31 bits. */
+/** Parquet stores a page's size in 31 bits. */
 const archiveLimitBytes = 2 ** 30
 const tasksAtOnce = 4
 
@@ -100,7 +100,7 @@ const schema = [
   { name: 'task_binary', type: 'BYTE_ARRAY', repetition_type: 'REQUIRED' },
 ] satisfies ConstructorParameters<typeof ParquetWriter>[0]['schema']
 
-/** Collects rows into row groups and writes each one to the file when it is full. */
+/** Collects rows into row groups and writes each when it is full. */
 class RowWriter {
   readonly #parquet: ParquetWriter
   #paths: string[] = []
@@ -114,7 +114,7 @@ class RowWriter {
       writer.index = 0
     }
     Object.assign(writer, { flush, finish: flush })
-    // The archives are compressed already, and their smallest and largest mean nothing.
+    // The archives are already compressed, and min/max statistics on them are meaningless.
     this.#parquet = new ParquetWriter({ writer, schema, codec: 'UNCOMPRESSED', statistics: false })
   }
 

@@ -13,12 +13,12 @@ export interface PlannedTask {
 }
 
 export interface UnpackPlan {
-  /** One for each row of the file, in its order. */
+  /** One for each row of the file, in order. */
   readonly tasks: readonly PlannedTask[]
   readonly outExists: boolean
 }
 
-/** Looks at every row's path before anything is written, and decides what becomes of it. */
+/** Checks every row's path before anything is written, and decides what to do with it. */
 export async function planTasks(rows: TaskRows, file: string, outDir: string, onExist: OnExist): Promise<UnpackPlan> {
   const paths = await readPaths(rows, file)
   const outExists = await isDir(outDir)
@@ -61,13 +61,13 @@ function clash(file: string, row: number, path: string, other: number): UserErro
   )
 }
 
-/** `a/b/c` lies in `a` and in `a/b`. */
+/** For `a/b/c` these are `a` and `a/b`. */
 function ancestorsOf(path: string): string[] {
   const parts = path.split('/')
   return parts.slice(1).map((_, i) => parts.slice(0, i + 1).join('/'))
 }
 
-/** Whether the directory a task would go into is there; anything else in its place, a link above all, is refused. */
+/** Whether a task's parent directory exists; anything else in its place, a link above all, is refused. */
 async function parentExists(outDir: string, path: string, known: Map<string, boolean>): Promise<boolean> {
   for (const ancestor of ancestorsOf(path)) {
     const there = known.get(ancestor) ?? (await isRealDir(join(outDir, ancestor)))
@@ -87,7 +87,7 @@ async function isRealDir(path: string): Promise<boolean> {
   return kind === 'dir'
 }
 
-/** The output directory itself may be a link: it is the user's, not the file's. */
+/** The output directory itself may be a link, because the user chose it. */
 async function isDir(path: string): Promise<boolean> {
   if ((await kindOf(path)) === 'missing') return false
   if ((await stat(path)).isDirectory()) return true

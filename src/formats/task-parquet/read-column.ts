@@ -13,14 +13,14 @@ export interface ColumnChunk {
   readonly rows: number
 }
 
-/** Largest page that is taken into memory; a page holds at least one whole value. */
+/** The largest page that is read into memory; a page holds at least one whole value. */
 export const pageLimitBytes = 2 ** 30
 export const headerLimitBytes = 8 << 20
 export const pageLimitValues = 10_000_000
 
 /**
- * The values of a column, read page by page: many published files are one huge row group, which reading by row group
- * would take into memory whole.
+ * Yields a column's values page by page: many published files are one huge row group, which would otherwise be read
+ * into memory whole.
  */
 export async function* readColumn(file: FileHandle, chunk: ColumnChunk): AsyncGenerator<Value, void, void> {
   const { meta } = chunk
@@ -44,7 +44,7 @@ export async function* readColumn(file: FileHandle, chunk: ColumnChunk): AsyncGe
 interface Page {
   readonly header: PageHeader
   readonly content: Uint8Array
-  /** Where the next page starts. */
+  /** The offset of the next page. */
   readonly next: number
 }
 
@@ -58,7 +58,7 @@ async function readPage(file: FileHandle, at: number, end: number): Promise<Page
   return { header, content: await readExactly(file, start, next - start), next }
 }
 
-/** A page says how long it is, but not how long its header is: read a little, and more when that was too little. */
+/** A page states its own length but not its header's: read a little, and more if that was not enough. */
 async function readHeader(file: FileHandle, at: number, end: number) {
   for (let guess = 1024; ; guess *= 8) {
     const bytes = await readExactly(file, at, Math.max(0, Math.min(guess, end - at)))
@@ -81,12 +81,12 @@ async function readExactly(file: FileHandle, at: number, size: number): Promise<
   return bytes
 }
 
-/** Node has it from 22.15 on. */
+/** Available in Node since 22.15. */
 const unzstd = (
   zlib as { zstdDecompressSync?: (bytes: Uint8Array, options: { maxOutputLength: number }) => Uint8Array }
 ).zstdDecompressSync
 
-/** The codecs of parquet files that other programs write by default, and GZIP and BROTLI. */
+/** The default codecs of other programs, plus GZIP and BROTLI. */
 export const compressors: Compressors = {
   SNAPPY: snappyUncompress,
   GZIP: (bytes, size) => zlib.gunzipSync(bytes, { maxOutputLength: Math.max(1, size) }),
@@ -95,7 +95,7 @@ export const compressors: Compressors = {
     unzstd?.(bytes, { maxOutputLength: Math.max(1, size) }) ?? decompress(bytes, new Uint8Array(size)),
 }
 
-/** Whether pages of this codec can be read here. */
+/** Whether pages with this codec can be read. */
 export function canDecompress(codec: CompressionCodec): boolean {
   return codec === 'UNCOMPRESSED' || compressors[codec] !== undefined
 }

@@ -14,8 +14,8 @@ interface RowRange {
 const checked = new WeakSet<RowGroup>()
 
 /**
- * Rows of a parquet file as objects. The parquet library believes what a page says about itself and takes minutes over a damaged one,
- * so the pages are looked over before it reads them.
+ * Reads rows of a parquet file as objects. The parquet library trusts what pages say about themselves and takes minutes
+ * on a damaged one, so pages are checked first.
  */
 export async function readParquetObjects(range: RowRange): Promise<Record<string, unknown>[]> {
   const { file, metadata, rowStart, rowEnd } = range
@@ -54,7 +54,7 @@ async function checkPages(file: AsyncBuffer, { schema }: FileMetaData, group: Ro
   }
 }
 
-/** How many values a page has, and where the next one starts. */
+/** The number of values in a page, and the offset of the next one. */
 async function lookOver(file: AsyncBuffer, at: number, end: number): Promise<{ values: number; next: number }> {
   const { header, headerBytes } = await readHeader(file, at, end)
   const { compressed_page_size: compressed, uncompressed_page_size: size } = header
@@ -68,7 +68,7 @@ async function lookOver(file: AsyncBuffer, at: number, end: number): Promise<{ v
   return { values, next }
 }
 
-/** A page says how long it is, but not how long its header is: read a little, and more when that was too little. */
+/** A page states its own length but not its header's: read a little, and more if that was not enough. */
 async function readHeader(file: AsyncBuffer, at: number, end: number) {
   for (let guess = 1024; ; guess *= 8) {
     const bytes = await file.slice(at, Math.min(at + guess, end))

@@ -10,10 +10,10 @@ import { type ColumnChunk, canDecompress, readColumn } from './read-column.ts'
 const columns = ['path', 'task_binary'] as const
 type ColumnName = (typeof columns)[number]
 
-/** Parquet files of tasks, open for reading; whatever is wrong with one is a UserError that names the file. */
+/** Open parquet files of tasks; any problem with one is a UserError that names the file. */
 export interface TaskRows extends AsyncDisposable {
   readonly rows: number
-  /** The `path` of every row, not yet checked. */
+  /** The unchecked `path` of every row. */
   paths(): AsyncGenerator<string, void, void>
   /** The `task_binary` of every row. */
   archives(): AsyncGenerator<Uint8Array, void, void>
@@ -21,7 +21,7 @@ export interface TaskRows extends AsyncDisposable {
   archive(row: number): Promise<Uint8Array>
 }
 
-/** Opens a parquet file of tasks, or all of a folder or pattern as if they were one, in the order of their names. */
+/** Opens a parquet file of tasks, or all those in a folder or glob as if they were one, sorted by name. */
 export async function openTaskRows(path: string): Promise<TaskRows> {
   if (!(await standsForFiles(path))) return openTaskFile(path)
   const opened: TaskRows[] = []

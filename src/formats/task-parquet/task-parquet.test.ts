@@ -19,7 +19,7 @@ const task: Tree = {
   environment: { dir: true },
 }
 
-/** A parquet file as somebody else might write it. */
+/** Writes a parquet file as another program might. */
 function writeForeign(
   file: string,
   rows: [unknown, unknown][],
@@ -40,7 +40,7 @@ async function tarOf(files: Record<string, string>): Promise<Uint8Array> {
   return packTar(Object.entries(files).map(([name, body]) => ({ header: { name, size: body.length }, body })))
 }
 
-/** Expects a UserError with this text, and a directory that holds only what it held before. */
+/** Expects a UserError with this text, and an unchanged directory. */
 async function expectRefusal(unpack: () => Promise<unknown>, text: string, dir: string): Promise<void> {
   const before = await readTree(dir)
   const error = await unpack().then(

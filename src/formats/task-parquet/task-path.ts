@@ -1,7 +1,10 @@
 import { UserError } from '../../core/errors.ts'
 import { whyUnsafe } from '../../lib/tree-writer.ts'
 
-/** An untrusted task path as a plain relative one, without `./` in front or `/` behind; `what` names it in the message. */
+/**
+ * Normalizes an untrusted task path to a plain relative one, without leading `./` or trailing `/`; `what` names it in
+ * messages.
+ */
 export function parseTaskPath(text: string, what: string): string {
   const reason = whyUnsafe(text)
   if (reason !== null) throw bad(text, what, reason)

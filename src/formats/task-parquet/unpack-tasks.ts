@@ -8,27 +8,28 @@ import { type OnExist, type PlannedTask, planTasks, type UnpackPlan } from './pl
 import { openTaskRows, type TaskRows } from './read-rows.ts'
 
 export interface UnpackTasksOptions {
-  /** What happens to a task whose directory is there already. Default `error`. */
+  /** What to do with a task whose directory already exists. Default: `error`. */
   readonly onExist?: OnExist
-  /** Called after each task that was unpacked, before any of them is in place. */
+  /** Called after each task is unpacked, before any of them is in place. */
   readonly onProgress?: (done: number, total: number) => void
   readonly signal?: AbortSignal
 }
 
 export interface UnpackedTasks {
-  /** Those that were replaced count here too. */
+  /** Includes replaced tasks. */
   readonly unpacked: number
   readonly replaced: number
   readonly skipped: number
-  /** Bytes of the files that were written. */
+  /** Total size of the written files. */
   readonly bytes: number
 }
 
 const tasksAtOnce = 4
 
 /**
- * Unpacks a parquet file of tasks into a directory of tasks. The file is hostile: row paths and archives are checked, and a bad one
- * is a UserError that names the row. Nothing is in place before everything is unpacked; then each task is renamed into place.
+ * Unpacks a parquet file of tasks into a directory. The file is hostile: row paths and archives are checked, and a bad
+ * one is a UserError that names the row. Nothing is put in place before everything is unpacked; then each task is
+ * renamed into place.
  */
 export async function unpackTasks(
   file: string,
@@ -47,7 +48,10 @@ export async function unpackTasks(
   }
 }
 
-/** On the same file system as its destination: inside it when that is there, beside it otherwise. */
+/**
+ * Creates a staging directory on the destination's file system: inside the destination if it exists, otherwise next to
+ * it.
+ */
 async function makeStage(outDir: string, outExists: boolean): Promise<string> {
   const stage = draftBeside(outExists ? join(outDir, 'unpack') : outDir)
   await mkdir(join(stage, 'new'), { recursive: true })
@@ -110,7 +114,7 @@ function countActions(tasks: readonly PlannedTask[]): Omit<UnpackedTasks, 'bytes
   return { unpacked: count('add') + count('replace'), replaced: count('replace'), skipped: count('skip') }
 }
 
-/** Moves unpacked tasks from `stage/new` to their places; when one cannot be moved, all go back to how it was. */
+/** Moves unpacked tasks from `stage/new` into place; if one cannot be moved, everything is rolled back. */
 async function publishTasks(plan: UnpackPlan, stage: string, outDir: string): Promise<void> {
   if (!plan.outExists) return rename(join(stage, 'new'), outDir)
   const asides: string[] = []

@@ -8,13 +8,13 @@ import { parseYaml } from './task-yaml.ts'
 // biome-ignore lint/suspicious/noTemplateCurlyInString: Compose fills it in.
 const contextDir = '${CONTEXT_DIR}'
 
-/** How the environment of a task comes to be. */
+/** How a task's environment is made. */
 export type EnvironmentPlan =
-  /** One container: a Dockerfile says it all. The context is relative to the task, the Dockerfile to the context. */
+  /** One container from a Dockerfile. The context is relative to the task, the Dockerfile to the context. */
   | { readonly kind: 'dockerfile'; readonly context: string; readonly dockerfile: string; readonly extras: Extras }
   /** One container straight from an image. */
   | { readonly kind: 'image'; readonly image: string; readonly extras: Extras }
-  /** Several containers, or one with needs of its own: the compose file is kept, with `main` for the agent's service. */
+  /** Several containers, or one with special needs: the compose file is kept, with the agent's service named `main`. */
   | { readonly kind: 'compose'; readonly text: string; readonly image: string | undefined }
 
 export interface Extras {
@@ -26,7 +26,7 @@ export interface Extras {
 
 const composeSchema = z.looseObject({ services: z.record(z.string(), z.record(z.string(), z.unknown())) })
 
-/** Decides what becomes of a docker-compose.yaml. */
+/** Decides what a docker-compose.yaml becomes. */
 export function planEnvironment(text: string, file: string, taskName: string): EnvironmentPlan {
   const parsed = composeSchema.safeParse(parseYaml(text, file))
   if (!parsed.success) throw new UserError(`${file}: expected services, found none`, `correct ${file}`)
@@ -45,7 +45,7 @@ export function planEnvironment(text: string, file: string, taskName: string): E
   return { kind: 'compose', text: rewriteCompose({ ...rest, services }, mainName, taskName), image }
 }
 
-/** Keys that say nothing a Dockerfile and task.toml could not say. */
+/** Keys whose content a Dockerfile and task.toml can express. */
 const simpleKeys = new Set([
   ...['build', 'image', 'container_name', 'command', 'environment'],
   ...['volumes', 'working_dir', 'tty', 'stdin_open'],
@@ -71,7 +71,7 @@ interface Compose {
   readonly services: Readonly<Record<string, Service>>
 }
 
-/** A compose file for Harbor: the agent's service is `main` and leaves to Harbor what Harbor does. */
+/** A compose file for Harbor: the agent's service is `main`, and everything Harbor does itself is removed. */
 function rewriteCompose(compose: Compose, mainName: string, taskName: string): string {
   const services = Object.entries(compose.services).map(([name, service]) => {
     const pointed = renameReferences(service, mainName)
@@ -92,7 +92,7 @@ function toMain(service: Service): Service {
   }
 }
 
-/** Harbor builds `environment/Dockerfile` by itself; any other build is said relative to that folder. */
+/** Harbor builds `environment/Dockerfile` on its own; any other build is given relative to that folder. */
 function mainBuild(build: unknown): Service | null {
   const given = typeof build === 'string' ? { context: build } : build
   if (typeof given !== 'object' || given === null) return null
@@ -112,7 +112,7 @@ function renameReferences(service: Service, from: string): Service {
   }
 }
 
-/** A list of services or a map by service; a link may add `:alias`. */
+/** Renames a service in a list, or in a map by service; a link may add `:alias`. */
 function renameIn(references: unknown, from: string): unknown {
   const rename = (name: unknown) => {
     const [service, ...alias] = String(name).split(':')
@@ -123,7 +123,7 @@ function renameIn(references: unknown, from: string): unknown {
   return Object.fromEntries(Object.entries(references).map(([name, how]) => [rename(name), how]))
 }
 
-/** Gives the benchmark's variables the values they have in a Harbor sandbox; others stay, for a person to see. */
+/** Fills the benchmark's variables with their values in a Harbor sandbox; others stay, for the user to see. */
 function fillBenchVariables(text: string, taskName: string): string {
   const values: Record<string, string> = {
     T_BENCH_TEST_DIR: '/tests',

@@ -10,7 +10,7 @@ import { type EnvironmentPlan, planEnvironment } from './compose.ts'
 import { renderCommands, renderSolution, testScript, testScriptFor } from './scripts.ts'
 import { parseTaskYaml, type TaskYaml } from './task-yaml.ts'
 
-/** Writes the Harbor form of one Terminal-Bench task into a directory, and collects what it could not carry over. */
+/** Writes one Terminal-Bench task in Harbor's format into a directory, and collects what could not be converted. */
 export class Converter {
   constructor(
     readonly source: string,
@@ -71,7 +71,7 @@ export class Converter {
     }
   }
 
-  /** The text of the Dockerfile of a single container; null when there need not be one. */
+  /** The Dockerfile for a single container; null if none is needed. */
   async #dockerfile(plan: EnvironmentPlan): Promise<string | null> {
     if (plan.kind !== 'dockerfile') return plan.kind === 'compose' ? this.#read('Dockerfile') : null
     const path = join(plan.context, plan.dockerfile)
@@ -116,7 +116,7 @@ export class Converter {
     return readTaskText(this.source, join(this.source, path))
   }
 
-  /** Copies a folder of the source, modes kept, links as links. */
+  /** Copies a folder of the source, keeping modes and links. */
   async #copy(from: string, to: string, isWanted: (path: string) => boolean): Promise<void> {
     const root = join(this.source, from)
     await orUserError(root, () => this.#copyTree(root, to, isWanted))
@@ -150,17 +150,17 @@ function toSettings(task: TaskYaml, plan: EnvironmentPlan): TaskSettings {
   }
 }
 
-/** Files of a Terminal-Bench task that have another place in a Harbor task, or none. */
+/** Files of a Terminal-Bench task that go elsewhere in a Harbor task, or nowhere. */
 const apart = new Set(['tests', 'solution.sh', 'solution.yaml', 'run-tests.sh', 'task.yaml'])
 
-/** Which of the files that are kept apart a Dockerfile copies by name, so that it cannot be built without them. */
+/** Which separated files a Dockerfile copies by name, so that it cannot be built without them. */
 function copiedByName(dockerfile: string): string[] {
   const instructions = dockerfile.replace(/\\\r?\n/g, ' ').split('\n')
   const tops = instructions.flatMap(sourcesOf).map((path) => path.replace(/^(\.?\/)+/, '').split('/')[0] ?? '')
   return [...new Set(tops)].filter((top) => apart.has(top))
 }
 
-/** Whether an entry at the root of a Terminal-Bench task is kept apart from its environment. */
+/** Whether an entry at the root of a Terminal-Bench task is kept out of its environment. */
 function isKeptApart(name: string): boolean {
   return apart.has(name) || /^docker-compose\.ya?ml$/.test(name)
 }

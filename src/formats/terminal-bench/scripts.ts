@@ -17,12 +17,12 @@ fi
 exit "$status"
 `
 
-/** The line before and the line after the verdict that run-tests.sh prints for a parser of Terminal-Bench. */
+/** The lines before and after the verdict that run-tests.sh prints for a Terminal-Bench parser. */
 const verdictLines: Readonly<Record<string, readonly [string, string]>> = {
   swebench: ['SWEBench results starts here', 'SWEBench results ends here'],
 }
 
-/** The test script of a task with this parser; null when nothing is known about the parser. */
+/** The test script for tasks with this parser; null if the parser is unknown. */
 export function testScriptFor(parserName: string): string | null {
   if (parserName === 'pytest') return testScript
   const lines = Object.hasOwn(verdictLines, parserName) ? verdictLines[parserName] : undefined
@@ -30,8 +30,8 @@ export function testScriptFor(parserName: string): string | null {
 }
 
 /**
- * Runs the tests and takes the verdict that they print last: it does not count tests that failed before the change and may go on failing.
- * Tests that end without a verdict did not come to one, so they get no reward.
+ * Runs the tests and uses the verdict they print last, which ignores tests that failed before the change and may keep
+ * failing. Tests that end without a verdict were inconclusive, so they give no reward.
  */
 const verdictScript = (start: string, end: string) => `#!/bin/bash
 export TEST_DIR=/tests
@@ -51,7 +51,7 @@ case "$status $last" in
 esac
 `
 
-/** The solution as a script that bash runs, because Terminal-Bench ran it with bash whatever its first line says. */
+/** The solution as a bash script, because Terminal-Bench ran it with bash whatever its first line says. */
 export function renderSolution(script: string): string {
   return /^#!.*\bbash\b/.test(script) ? script : `#!/bin/bash\n${script}`
 }
@@ -65,10 +65,10 @@ const command = z.object(
 )
 const commands = z.array(command, { error: 'a list of commands' })
 
-/** Names of keys that are pressed, not typed. */
+/** Names of keys that are pressed rather than typed. */
 const key = /^((C|M|S)-.|Enter|Escape|Tab|Space|BSpace|Up|Down|Left|Right|Home|End|PageUp|PageDown|F\d+)$/
 
-/** The commands of a solution.yaml as a script; null when it presses keys in a program, which no script can. */
+/** The commands of a solution.yaml as a script; null if it presses keys in a program, which a script cannot do. */
 export function renderCommands(text: string, file: string): string | null {
   const raw = parseYaml(text, file)
   const parsed = commands.safeParse(raw)

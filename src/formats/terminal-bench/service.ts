@@ -5,7 +5,7 @@ import { parseTemplate } from '../../core/env-template.ts'
 /** One service of a compose file, unchecked. */
 export type Service = Readonly<Record<string, unknown>>
 
-/** Context and Dockerfile of a build that says nothing else, both inside the task; otherwise null. */
+/** The context and Dockerfile of a build without other settings, both inside the task; otherwise null. */
 export function simpleBuild(build: unknown): { context: string; dockerfile: string } | null {
   const given = typeof build === 'string' ? { context: build } : build
   const parsed = buildSchema.safeParse(given)
@@ -23,7 +23,7 @@ const buildSchema = z.strictObject({
   dockerfile: z.string().default('Dockerfile'),
 })
 
-/** Variables that are literals or whole templates; null when one is anything else. TEST_DIR is the tests' own. */
+/** Variables that are literals or whole templates; null if any is something else. TEST_DIR belongs to the tests. */
 export function simpleEnv(environment: unknown): Record<string, string> | null {
   const entries = environmentEntries(environment)
   if (entries === null) return null
@@ -41,7 +41,7 @@ function environmentEntries(environment: unknown): [string, string][] | null {
   return map.success ? Object.entries(map.data).map(([key, value]) => [key, String(value)]) : null
 }
 
-/** Limits that task.toml can state: whole processors and whole megabytes. Null when the service limits anything else. */
+/** Limits that task.toml can express: whole CPUs and megabytes. Null if the service limits anything else. */
 export function simpleLimits({ deploy, cpus, mem_limit }: Service): { cpus?: number; memoryMb?: number } | null {
   const parsed = limitsSchema.safeParse({ deploy, cpus, mem_limit })
   if (!parsed.success) return null
@@ -52,7 +52,7 @@ export function simpleLimits({ deploy, cpus, mem_limit }: Service): { cpus?: num
   return { ...(givenCpus !== undefined && { cpus: givenCpus }), ...(memoryMb !== undefined && { memoryMb }) }
 }
 
-// Harbor's task.toml takes whole processors only.
+// Harbor's task.toml only accepts whole CPUs.
 const processors = z.coerce.number().int().positive().optional()
 const size = z.union([z.string(), z.number()]).optional()
 const limitsSchema = z.object({
@@ -65,7 +65,7 @@ const limitsSchema = z.object({
   mem_limit: size,
 })
 
-/** A size as compose files write it, for example 512m or 2gb; null when it is no whole number of megabytes. */
+/** Parses a size in compose format, for example 512m or 2gb; null if it is not a whole number of megabytes. */
 function wholeMegabytes(text: string | number): number | null {
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)b?$/i.exec(String(text).trim()) ?? []
   const megabytes = (Number(number) * 1024 ** ['', 'k', 'm', 'g', 't'].indexOf(unit.toLowerCase())) / 1024 ** 2
@@ -76,17 +76,17 @@ function isHostTemplate(value: string): boolean {
   return parseTemplate(value) !== null && !value.includes('T_BENCH_')
 }
 
-/** The benchmark's own log mounts, which Harbor brings itself. */
+/** The benchmark's own log mounts, which Harbor provides itself. */
 export function isBenchVolume(volume: unknown): boolean {
   return typeof volume === 'string' && /^\$\{T_BENCH_\w+\}:\$\{T_BENCH_\w+\}$/.test(volume)
 }
 
-/** A command that only keeps the container alive, which Harbor brings itself. */
+/** A command that only keeps the container alive, which Harbor does itself. */
 export function isKeepAlive(command: unknown): boolean {
   return /sleep infinity|tail -f \/dev\/null/.test(Array.isArray(command) ? command.join(' ') : String(command))
 }
 
-/** A string in which compose has nothing to fill in. */
+/** A string without compose variables. */
 export function isLiteral(value: unknown): value is string {
   return typeof value === 'string' && !value.includes('$')
 }

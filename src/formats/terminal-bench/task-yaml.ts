@@ -4,7 +4,7 @@ import { UserError } from '../../core/errors.ts'
 import { readYaml } from '../../lib/read-yaml.ts'
 import { refuseIn, refuseIssue } from '../harbor-task/schema.ts'
 
-/** A Terminal-Bench task.yaml in our words. */
+/** A Terminal-Bench task.yaml in our types. */
 export interface TaskYaml {
   readonly instruction: string
   readonly agentTimeoutSec: number
@@ -20,7 +20,7 @@ const seconds = z.number({ error: 'a number of seconds' }).positive({ error: 'mo
 const schema = z.looseObject(
   {
     instruction: z.string({ error: 'the text of the instruction' }).optional(),
-    // The oldest tasks kept several wordings; `base` is the one the benchmark used.
+    // The oldest tasks have several wordings; the benchmark used `base`.
     descriptions: z.array(z.object({ key: z.string(), description: z.string() }), { error: 'a list' }).optional(),
     max_agent_timeout_sec: seconds.default(360),
     max_test_timeout_sec: seconds.default(60),
@@ -30,7 +30,7 @@ const schema = z.looseObject(
   { error: 'a map of keys' },
 )
 
-/** Reads the text of a task.yaml; `file` is how messages name it. */
+/** Parses a task.yaml; `file` is its name in messages. */
 export function parseTaskYaml(text: string, file: string): TaskYaml {
   const raw = parseYaml(text, file)
   const parsed = schema.safeParse(raw)
@@ -54,7 +54,7 @@ export function parseTaskYaml(text: string, file: string): TaskYaml {
   }
 }
 
-/** The value of a YAML text; a syntax error is the user's, with line and column. */
+/** Parses YAML; a syntax error is a UserError with line and column. */
 export function parseYaml(text: string, file: string): unknown {
   try {
     return readYaml(text, { merge: true })

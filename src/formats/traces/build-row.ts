@@ -9,7 +9,7 @@ import { type Turn, textOf } from './turns.ts'
 /** What a row says about its conversation. */
 export interface Conversation {
   readonly turns: readonly Turn[]
-  /** The agent's own turns so far, over the whole trial, or over its step. */
+  /** The agent's own turns so far, over the whole trial or its step. */
   readonly count: number
   readonly episode: string
   /** The agent's name in the row. */
@@ -34,10 +34,10 @@ type OfConversation =
   | 'turn_marks'
   | 'train_on'
 
-/** The columns that all rows of a trial, or of one step of it, share. */
+/** The columns shared by all rows of a trial, or of one step of it. */
 export type SharedColumns = Omit<TraceRow, OfConversation>
 
-/** What the conversations of a trial tell that its record may not. */
+/** Facts from a trial's conversations that its record may lack. */
 export interface Told {
   readonly instruction: string | null
   readonly inputTokens: number | null
@@ -45,7 +45,7 @@ export interface Told {
   readonly costUsd: number | null
 }
 
-/** The same, of the main trajectory. */
+/** The same, from the main trajectory. */
 export function toldBy(chain: readonly TraceTrajectory[]): Told {
   const totals = chain.at(-1)?.final_metrics
   return {
@@ -56,13 +56,13 @@ export function toldBy(chain: readonly TraceTrajectory[]): Told {
   }
 }
 
-/** Fills the shared columns from the record and the files beside it. */
+/** Fills the shared columns from the record and the trial's files. */
 export function sharedColumns({ record, job, files }: TrialWithFiles, step: string | null, told: Told): SharedColumns {
   const { agent: _, ...columns } = columnsFromRecord(record)
   return {
     ...columns,
     ...systemColumns(record, step),
-    // What one step tells of itself is not the whole trial's.
+    // A step's own values are not those of the whole trial.
     ...(step === null && {
       input_tokens: columns.input_tokens ?? told.inputTokens,
       output_tokens: columns.output_tokens ?? told.outputTokens,
@@ -76,7 +76,7 @@ export function sharedColumns({ record, job, files }: TrialWithFiles, step: stri
   }
 }
 
-/** The row of one conversation; null when it does not begin with the user, because then what follows answers no request. */
+/** The row of one conversation; null if it does not start with the user, because then it answers no request. */
 export function buildRow(said: Conversation, shared: SharedColumns, sharegpt: boolean): TraceRow | null {
   const { turns, trajectory } = said
   const [first] = turns
@@ -107,7 +107,7 @@ function toShareGpt({ role, content }: Turn): { readonly from: string; readonly 
   return { from: role === 'user' ? 'human' : 'gpt', value: content }
 }
 
-/** The first message that says anything. */
+/** The first non-empty message. */
 function instructionIn(trajectory: TraceTrajectory | undefined): string | null {
   for (const step of trajectory?.steps ?? []) {
     const text = textOf(step.message).trim()
@@ -116,10 +116,10 @@ function instructionIn(trajectory: TraceTrajectory | undefined): string | null {
   return null
 }
 
-/** The files of a verifier that hold what the tests printed, in the order they are read. */
+/** The verifier's files that contain the tests' output, in reading order. */
 export const verifierFiles: readonly string[] = ['test-stdout.txt', 'test-stderr.txt']
 
-/** What the tests printed; more than was read ends in a line that says so. */
+/** The tests' output; if it was cut, the last line says so. */
 function verifierOutput(files: readonly TrialFile[]): string | null {
   const parts = verifierFiles.flatMap((name) => {
     const file = files.find((each) => each.name === name)

@@ -4,7 +4,7 @@ import { cardFeatures } from './parquet-schema.ts'
 import { columnsOf, type ExtraColumn, type TraceColumn } from './row.ts'
 import type { ShardFile } from './shards.ts'
 
-/** What a dataset card tells about an export. */
+/** The content of an export's dataset card. */
 export interface TraceCard {
   readonly name: string
   readonly extra: readonly ExtraColumn[]
@@ -15,7 +15,7 @@ export interface TraceCard {
   readonly trials: number
   readonly exported: number
   readonly drops: Readonly<Record<string, number>>
-  /** How the export was asked for, word by word. */
+  /** The export's options, verbatim. */
   readonly options: Readonly<Record<string, string>>
   readonly inputs: readonly { readonly job: string; readonly trials: number; readonly exported: number }[]
   /** How many trials gave rows, by result. */
@@ -23,7 +23,7 @@ export interface TraceCard {
   readonly madeBy: string
 }
 
-/** README.md of a dataset as the Hub reads it: sizes and columns for machines above, what is in it for people below. */
+/** A dataset's README.md for the Hub: sizes and columns for machines first, then a description for people. */
 export function renderCard(card: TraceCard): string {
   return `---\n${renderYaml(frontMatter(card), { lineWidth: 0 })}---\n\n${body(card)}`
 }

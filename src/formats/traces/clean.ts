@@ -1,4 +1,4 @@
-/** Half of a surrogate pair has no form in UTF-8: a space takes its place. */
+/** Replaces unpaired surrogates, which UTF-8 cannot encode, with spaces. */
 export function withoutLoneSurrogates(text: string): string {
   return loneSurrogate.test(text) ? text.replace(loneSurrogates, ' ') : text
 }
@@ -6,7 +6,7 @@ export function withoutLoneSurrogates(text: string): string {
 const loneSurrogate = /\p{Surrogate}/u
 const loneSurrogates = /\p{Surrogate}/gu
 
-/** The same for every text of a record of columns. */
+/** The same for every string in a record of columns. */
 export function wellFormed<T extends object>(columns: T): T {
   for (const [name, value] of Object.entries(columns)) {
     if (typeof value === 'string' && loneSurrogate.test(value))
@@ -15,7 +15,7 @@ export function wellFormed<T extends object>(columns: T): T {
   return columns
 }
 
-/** What an interactive bash says without a terminal; it is no part of any command's output. */
+/** Removes bash's complaints about a missing terminal, which belong to no command's output. */
 export function withoutShellNoise(text: string): string {
   return text.includes('no job control in this shell') ? text.replace(jobControl, '') : text
 }

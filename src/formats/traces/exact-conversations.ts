@@ -2,18 +2,18 @@ import type { ChatMessage, ToolDefinition } from '../../core/model.ts'
 import { messageOfReply } from '../exchanges/exchange.ts'
 import type { Exchange, Exchanges, SentMessage, Thread } from '../exchanges/read-exchanges.ts'
 
-/** One message of a conversation, exactly as it was sent or replied. */
+/** One message of a conversation, exactly as sent or replied. */
 export interface ExactTurn {
   readonly message: ChatMessage
-  /** A reply that the model gave in this conversation. */
+  /** True for a reply that the model gave in this conversation. */
   readonly own: boolean
-  /** Why one may not want to train on it; empty for most. */
+  /** Reasons not to train on it; usually empty. */
   readonly marks: readonly string[]
 }
 
 /** A conversation up to one of the model's replies. */
 export interface ExactConversation {
-  /** `main`, or what else the calls were for. */
+  /** `main`, or the purpose of other calls. */
   readonly source: string
   readonly turns: readonly ExactTurn[]
   readonly tools: readonly ToolDefinition[]
@@ -31,7 +31,7 @@ export function* conversationsOf(
   for (const thread of threads) {
     const { conversation: source, calls } = thread
     const before = counts.get(source) ?? 0
-    // What comes after the last word of a context that was handed off is in another row.
+    // After a hand-off, what follows the context's last reply is in another row.
     const handsOff = source === 'main' && thread !== lastMain
     for (const [i, call] of calls.entries()) {
       const isLast = i === calls.length - 1
@@ -43,7 +43,7 @@ export function* conversationsOf(
   }
 }
 
-/** How many replies of a thread its last conversation holds; those that the agent threw away are in none. */
+/** How many replies a thread's last conversation contains; discarded replies are in none. */
 function ownIn({ calls }: Thread): number {
   return 1 + (calls.at(-1)?.sent.filter(({ call }) => call !== null).length ?? 0)
 }
@@ -59,7 +59,10 @@ function turnsOf({ calls }: Thread, last: Exchange, handsOff: boolean): ExactTur
   return [...turns, { message: messageOfReply(last.reply), own: true, marks: [...marks] }]
 }
 
-/** Agents hand replies back with other white space or ids. The words are the model's; ids are those that the results refer to. */
+/**
+ * Agents hand replies back with different white space or ids. Take the model's own words, but the ids that results
+ * refer to.
+ */
 function asReplied({ reply }: Exchange, { message: handedBack }: SentMessage): ChatMessage {
   const message = messageOfReply(reply)
   const calls = handedBack.toolCalls ?? []

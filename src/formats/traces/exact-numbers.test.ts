@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { markedNumber, markNumbers } from './exact-numbers.ts'
 import { renderToolCall } from './tool-call.ts'
 
-/** How a call with these arguments, as text, comes out. */
+/** How a call with these arguments, given as text, is rendered. */
 function rendered(args: string): string {
   const document = JSON.parse(markNumbers(`{"tool_calls": [{"function_name": "f", "arguments": ${args}}]}`))
   const [call] = document.tool_calls

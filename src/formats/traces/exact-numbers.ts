@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { pythonFloat } from '../harbor-job/python-json.ts'
 
-/** A value that no author of a trajectory can know. */
+/** A value that no author of a trajectory can predict. */
 const mark = `\ue000${randomBytes(8).toString('hex')}:`
 
 /**
- * JavaScript reads `1.0` and prints `1`, but a model that was shown its own calls wrote `1.0`. This turns such numbers inside tool
- * arguments into marked strings, which `renderToolCall` prints as Python would print the number. The text must be JSON to begin with;
- * in what is not, nothing that matters happens.
+ * JavaScript parses `1.0` and prints `1`, but a model that was shown its own calls wrote `1.0`. This turns such numbers
+ * in tool arguments into marked strings, which `renderToolCall` prints as Python would. The text should be JSON; in
+ * other text the changes do no harm.
  */
 export function markNumbers(json: string): string {
   let marked = ''
@@ -20,7 +20,10 @@ export function markNumbers(json: string): string {
   return done === 0 ? json : marked + json.slice(done)
 }
 
-/** Where the object after the next key `arguments` starts; -1 when there is none. A quote after a backslash belongs to a string, so it is no key's. */
+/**
+ * The start of the object after the next key `arguments`; -1 if there is none. A quote after a backslash is inside a
+ * string, so it does not delimit a key.
+ */
 function findArguments(json: string, from: number): number {
   for (let at = json.indexOf('"arguments"', from); at >= 0; at = json.indexOf('"arguments"', at + 1)) {
     objectStart.lastIndex = at + '"arguments"'.length
@@ -31,7 +34,7 @@ function findArguments(json: string, from: number): number {
 
 const objectStart = /\s*:\s*\{/y
 
-/** Where the object that starts at `from` ends: after its last brace. */
+/** The end of the object that starts at `from`, after its last brace. */
 function endOfObject(json: string, from: number): number {
   let depth = 0
   for (let at = from; at < json.length; at++) {
@@ -43,7 +46,7 @@ function endOfObject(json: string, from: number): number {
   return json.length
 }
 
-/** The place of the quote that ends the string whose first quote is at `from`. */
+/** The index of the quote that closes the string opened at `from`. */
 function endOfString(json: string, from: number): number {
   for (let at = json.indexOf('"', from + 1); at >= 0; at = json.indexOf('"', at + 1)) {
     let backslashes = 0
@@ -76,14 +79,14 @@ function markIn(text: string): string {
 
 const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
-/** How Python prints a number, where JavaScript would print another text; null where both agree. */
+/** How Python prints a number, if JavaScript prints it differently; otherwise null. */
 function pythonNumber(literal: string): string | null {
   const value = Number(literal)
   const exact = /[.eE]/.test(literal) ? pythonFloat(value) : literal
   return exact === String(value) || !Number.isFinite(value) ? null : exact
 }
 
-/** The number a marked string stands for, as text; null for every other string. */
+/** The number that a marked string stands for, as text; null for any other string. */
 export function markedNumber(text: string): string | null {
   return text.startsWith(mark) ? text.slice(mark.length) : null
 }

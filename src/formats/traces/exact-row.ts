@@ -8,14 +8,17 @@ import type { TraceRow } from './row.ts'
 import { shareGptOf } from './sharegpt.ts'
 
 export interface ExactRowOptions {
-  /** With a row for each reply, every reply but the last of a row is another row's. */
+  /** With a row for each reply, only a row's last reply belongs to it. */
   readonly episodes: 'all' | 'last'
   readonly sharegpt: boolean
-  /** `inline`: what a model thought stands before its reply, in the tags that chat templates use; the column is there either way. */
+  /**
+   * `inline`: the model's reasoning precedes its reply, in the tags that chat templates use; the column exists either
+   * way.
+   */
   readonly reasoning: 'column' | 'inline'
 }
 
-/** The row of one conversation; null when no user message comes before the model's first reply. */
+/** The row of one conversation; null if there is no user message before the model's first reply. */
 export function buildExactRow(
   said: ExactConversation,
   agent: string,
@@ -51,7 +54,7 @@ export function buildExactRow(
   })
 }
 
-/** The text of a model that thinks, as the chat templates of such models write and expect it. */
+/** A reasoning model's text in the format that chat templates of such models produce and expect. */
 export function inlineReasoning(reasoning: string, text: string): string {
   return `<think>\n${reasoning.trim()}\n</think>\n\n${text}`
 }
@@ -63,7 +66,7 @@ function withThoughts(turn: ExactTurn): ExactTurn {
   return { ...turn, message }
 }
 
-/** How many messages at the beginning were another conversation's: up to the last reply before this one's first. */
+/** How many leading messages belong to another conversation: up to the last reply before this one's first. */
 function contextOf(turns: readonly ExactTurn[]): number {
   const firstOwn = turns.findIndex(({ own }) => own)
   return turns.slice(0, Math.max(0, firstOwn)).findLastIndex(({ message }) => message.role === 'assistant') + 1

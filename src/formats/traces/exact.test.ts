@@ -254,7 +254,7 @@ test('a trial of Harbor gives rows when its replies are there as they came, and 
     user('seen'),
     assistant('done'),
   ])
-  // Prompts of a summarized run do not say what the model still knew.
+  // A summarized run's prompts do not show what the model still knew.
   const summarized = { ...base, metadata: { summarization_count: 1 } }
   expect(traces([...fixtureFiles('plain'), ...episodes], {}, summarized).drops).toMatchObject([{ reason: 'not-exact' }])
 })

@@ -8,10 +8,10 @@ import type { TraceRow } from './row.ts'
 
 type Modes = NonNullable<TraceRow['failure_modes']>
 
-/** Why trials failed, to be joined to the rows of their traces. */
+/** Why trials failed, to be joined with the rows of their traces. */
 export interface FailureModes {
   columnOf(row: Pick<TraceRow, 'job' | 'trial_name'>): { readonly failure_modes: Modes }
-  /** Says no when none of the labels was about a row. */
+  /** Throws if none of the labels matched a row. */
   checkUsed(): void
 }
 
@@ -24,7 +24,7 @@ const lineSchema = z.object({
 
 const hint = 'ot-agent jobs report JOB --labels FILE writes one'
 
-/** Reads a file of `jobs report --labels`. What a model said about a trial comes after what rules say. */
+/** Reads a file from `jobs report --labels`. A model's labels come after those from rules. */
 export async function readFailureModes(path: string): Promise<FailureModes> {
   const byTrial = await readAll(path)
   let used = 0

@@ -13,16 +13,22 @@ import { inlineTurns, namesIn, readMain, readSubagents, type Subagent, type Trou
 import { alternate, episodesOf, ownTurns } from './turns.ts'
 
 export interface TraceOptions {
-  /** `exact`: what was sent to the model and what it replied, to train on; `readable`: the parsed trajectory as Harbor renders it. */
+  /**
+   * `exact`: what was sent to the model and what it replied, for training; `readable`: the parsed trajectory as Harbor
+   * renders it.
+   */
   readonly form: 'exact' | 'readable'
-  /** Of exact conversations: reasoning in its own column only, or before each reply too. */
+  /** For exact conversations: reasoning only in its own column, or before each reply too. */
   readonly reasoning: 'column' | 'inline'
   /** One row for each turn of the agent, or only the whole conversation. */
   readonly episodes: 'all' | 'last'
   readonly filter: 'all' | 'success' | 'failure'
-  /** `inline` is for the readable form only. */
+  /** `inline` only exists in the readable form. */
   readonly subagents: 'drop' | 'separate' | 'inline'
-  /** Of the readable form. `recorded`: the messages of the trajectory one by one, as Harbor exports them, even where a role speaks twice. */
+  /**
+   * For the readable form. `recorded`: the trajectory's messages one by one, as Harbor exports them, even if a role
+   * speaks twice in a row.
+   */
   readonly turns: 'alternate' | 'recorded'
   readonly sharegpt: boolean
 }
@@ -30,7 +36,7 @@ export interface TraceOptions {
 export type Trace = { readonly row: TraceRow } | { readonly drop: Drop }
 type Traces = Generator<Trace, void, void>
 
-/** Why a trial gives no trace, as far as its record tells; null when it may give some. */
+/** Why a trial gives no trace, according to its record; null if it may give some. */
 export function refuseTrial(record: TrialRecord, { filter }: Pick<TraceOptions, 'filter'>): Drop | null {
   if (hadNoValidReply(record)) return { ...unanswered, traceSource: null, step: null }
   if (filter === 'all' || isSuccess(record) === (filter === 'success')) return null
@@ -38,10 +44,10 @@ export function refuseTrial(record: TrialRecord, { filter }: Pick<TraceOptions, 
   return { reason: 'filtered-by-result', detail, traceSource: null, step: null }
 }
 
-/** How many bytes of a trial's file are read; null for files that traces do not need. */
+/** How many bytes of a trial's file to read; null for files that traces do not need. */
 export function limitOfFile(folder: TrialFile['folder'], name: string): number | null {
   if (folder === 'verifier') return verifierFiles.includes(name) ? verifierLimitBytes : null
-  // Of a journal it is enough to know that it is there.
+  // For a journal it is enough to know that it exists.
   if (name === journalName) return 0
   if (name === exchangesName) return exchangesLimitBytes
   if (/^episode-\d+\/(?:prompt|response)\.txt$/.test(name)) return episodeLimitBytes
@@ -52,7 +58,7 @@ const verifierLimitBytes = 1 << 20
 const trajectoryLimitBytes = 128 << 20
 const episodeLimitBytes = 16 << 20
 
-/** The rows of a trial, and whatever of it became none, with the reason. */
+/** The rows of a trial, and reports with reasons for what gave none. */
 export function* makeTraces(trial: TrialWithFiles, options: TraceOptions): Traces {
   for (const step of trial.record.steps?.map(({ name }) => name) ?? [null]) {
     for (const trace of tracesOfStep(trial, step, options)) {
@@ -61,7 +67,7 @@ export function* makeTraces(trial: TrialWithFiles, options: TraceOptions): Trace
   }
 }
 
-/** The traces of one agent directory: of a trial, or of one step of it. */
+/** The traces of one agent directory: a trial's, or that of one step. */
 function* tracesOfStep(trial: TrialWithFiles, step: string | null, options: TraceOptions): Traces {
   const files = trial.files.filter((file) => file.step === step && file.folder === 'agent')
   if (options.form === 'exact') return yield* exactTraces(trial, step, files, options)
@@ -89,7 +95,10 @@ const unanswered = {
   detail: 'the agent never received a valid reply from its model',
 } as const
 
-/** The rows of what was really said: each context that was handed off, and each thread beside the main one, is a row of its own. */
+/**
+ * Rows of what was really said: each context that was handed off, and each thread besides the main one, is a separate
+ * row.
+ */
 function* exactTraces(
   trial: TrialWithFiles,
   step: string | null,
@@ -140,7 +149,7 @@ function* mainConversations(
   }
 }
 
-/** A subagent's trajectory is one conversation, told under the main agent's name. */
+/** A subagent's trajectory as one conversation, under the main agent's name. */
 function wholeConversation(
   { label, read }: Subagent,
   agent: string,
@@ -160,7 +169,7 @@ function wholeConversation(
   return { trouble: silent }
 }
 
-/** With `drop` every subagent, with `inline` those that cannot be read or that no step refers to. */
+/** With `drop` every subagent; with `inline` those that are unreadable or that no step refers to. */
 function* leftOut(chain: readonly TraceTrajectory[], subagents: readonly Subagent[], options: TraceOptions): Traces {
   const named = new Set(chain.flatMap(({ steps }) => steps.flatMap(namesIn)))
   for (const { label, names, read } of subagents) {

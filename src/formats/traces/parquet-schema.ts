@@ -13,7 +13,7 @@ const scalars = {
   float64: { type: 'DOUBLE' },
 } as const
 
-/** The parquet schema of these columns; a list of messages is a list of structs, as Arrow writes one. */
+/** The parquet schema of these columns; a list of messages is a list of structs, as in Arrow. */
 export function parquetSchema(columns: readonly TraceColumn[]): Schema {
   return [{ name: 'schema', num_children: columns.length }, ...columns.flatMap(elementsOf)]
 }
@@ -31,7 +31,10 @@ function elementsOf(name: TraceColumn): Schema {
 
 const dtypes = { text: 'string', int32: 'int32', int64: 'int64', float64: 'float64' } as const
 
-/** The columns as `datasets` describes them in a file's metadata. A list is a list of one: every version reads that. */
+/**
+ * The columns in the form that `datasets` stores in a file's metadata. A list is written as a list of one, which every
+ * version can read.
+ */
 export function featuresOf(columns: readonly TraceColumn[]): Readonly<Record<string, unknown>> {
   const feature = (kind: Kind) =>
     typeof kind === 'string'
@@ -44,7 +47,7 @@ function value(kind: keyof typeof dtypes): Readonly<Record<string, string>> {
   return { dtype: dtypes[kind], _type: 'Value' }
 }
 
-/** The columns as the front matter of a dataset card lists them. */
+/** The columns as listed in the front matter of a dataset card. */
 export function cardFeatures(columns: readonly TraceColumn[]): readonly unknown[] {
   return columns.map((name) => {
     const kind = traceColumns[name]

@@ -8,13 +8,13 @@ import type { TraceStep, TraceTrajectory } from './trajectory.ts'
 import { type Read, readMain, type Trouble } from './trial-trajectories.ts'
 import { textOf } from './turns.ts'
 
-/** What was said in a trial or a step of it, word for word. */
+/** What was said in a trial or one of its steps, verbatim. */
 export interface ExactTalk {
   readonly conversations: readonly ExactConversation[]
   readonly told: Told
 }
 
-/** Reads `exchanges.jsonl`, or what Harbor leaves instead; says what is wrong when neither gives exact conversations. */
+/** Reads `exchanges.jsonl`, or what Harbor writes instead; returns the problem if neither gives exact conversations. */
 export function readExact(
   trial: TrialWithFiles,
   files: readonly TrialFile[],
@@ -55,8 +55,9 @@ function totalsOf({ threads }: Exchanges): Omit<Told, 'instruction'> {
 }
 
 /**
- * Exact conversations of a trial without `exchanges.jsonl`, as Harbor leaves one: from `episode-N/prompt.txt` and `response.txt`, or
- * from a trajectory that was written with `raw_content`. What is wrong when it has neither: a rendered reply is not what was said.
+ * Exact conversations of a trial without `exchanges.jsonl`, as Harbor may leave them: from `episode-N/prompt.txt` and
+ * `response.txt`, or from a trajectory written with `raw_content`. Returns the problem if it has neither, because a
+ * rendered reply is not what was said.
  */
 function harborConversations(
   { record }: TrialWithFiles,
@@ -83,12 +84,12 @@ const rendered: Trouble = {
   detail: 'no agent/exchanges.jsonl, and the trajectory holds replies in a rendered form; --form readable exports that',
 }
 
-/** The setting under which Harbor writes replies as they came. */
+/** The setting with which Harbor writes replies verbatim. */
 function isRaw(kwargs: Readonly<Record<string, unknown>>): boolean {
   return Object(kwargs.trajectory_config).raw_content === true
 }
 
-/** What was asked and replied in each turn; all turns or none. */
+/** The prompt and reply of each turn; all turns or none. */
 function episodesIn(files: readonly TrialFile[]): ExactTurn[] {
   const texts = new Map(files.map((file) => [file.name, file]))
   const turns: ExactTurn[] = []
@@ -111,7 +112,7 @@ function turnsOf({ steps }: TraceTrajectory): ExactTurn[] {
   const turns = steps.flatMap((step) => {
     const own = step.source === 'agent' && step.is_copied_context !== true
     const said = turn(step.source === 'agent' ? 'assistant' : 'user', textOf(step.message), own)
-    // The trace of a hand-off for viewers was never sent.
+    // The note about a hand-off is for viewers and was never sent.
     return step.source === 'system' ? [] : [said, ...observed(step)]
   })
   return turns.slice(0, turns.findLastIndex(({ own }) => own) + 1)

@@ -8,14 +8,14 @@ import { boundaryOfCode } from '../harbor-job/blame.ts'
 import { readParquetObjects } from '../task-parquet/read-objects.ts'
 
 const text = z.string().nullish().default(null)
-/** Others may write lists here. */
+/** Third-party files may have lists here. */
 const said = z.string().nullish().catch(null).default(null)
 const count = z
   .union([z.number(), z.bigint().transform(Number)])
   .nullish()
   .default(null)
 
-/** The columns that statistics look at; a dataset of Harbor's or anybody's may lack some. */
+/** The columns that statistics use; Harbor's and third-party datasets may lack some. */
 const factColumns = {
   id: z.string().nullish().catch(null).default(null),
   job: text,
@@ -45,17 +45,19 @@ const factColumns = {
 }
 const factsRow = z.object(factColumns)
 
-/** More than this of conversations in one row group is not taken into memory. */
+/** A row group with larger conversations is not read into memory. */
 const conversationsLimitBytes = 1n << 30n
 
 /** A trace as statistics see it. */
 export interface ReadTrace {
   readonly facts: TraceFacts
-  /** What the row says that no earlier row of its trial says; empty unless asked for. */
+  /** What the row adds to earlier rows of its trial; empty unless requested. */
   readonly messages: readonly { readonly role: string; readonly content: string }[]
 }
 
-/** Every row of a parquet file of traces, ours, Harbor's or anybody's with these columns; one row group in memory at a time. */
+/**
+ * Yields every row of a parquet file of traces, ours, Harbor's or any with these columns, with one row group in memory.
+ */
 export async function* readTraceFile(
   path: string,
   { messages = false }: { readonly messages?: boolean } = {},
@@ -112,7 +114,7 @@ interface GroupToRead {
   readonly messages: boolean
 }
 
-/** Conversations are read only where they are asked for, or where nothing else tells how many turns there were. */
+/** Conversations are only read if requested, or if nothing else tells the number of turns. */
 function columnsToRead({ metadata, group, path, messages }: GroupToRead): string[] {
   const there = new Map<string, bigint>()
   for (const { meta_data: column } of group.columns) {
@@ -145,7 +147,7 @@ function parseRow(row: unknown, path: string): z.output<typeof factsRow> {
   throw new UserError(`${path}: column ${issue?.path.join('.')}: ${issue?.message}`, hint)
 }
 
-/** Datasets of recipes name a trial only in the id of a row: JOB/TRIAL/SOURCE/EPISODE. */
+/** A recipe's datasets name a trial only in a row's id: JOB/TRIAL/SOURCE/EPISODE. */
 function trialIn(id: string | null): string {
   return /^(.+?)(?:\/[^/]+\/episode-\d+)?$/.exec(id ?? '')?.[1] ?? 'unknown'
 }
@@ -185,7 +187,7 @@ function toFacts(row: z.output<typeof factsRow>): TraceFacts {
   }
 }
 
-/** A damaged file may have anything in the place of a size. */
+/** A damaged file may have anything in place of a size. */
 function sizeOf(value: unknown): bigint {
   return typeof value === 'bigint' ? value : 0n
 }

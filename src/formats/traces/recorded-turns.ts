@@ -7,7 +7,7 @@ const text = z.string()
 const index = z.union([z.number(), z.bigint().transform(Number)])
 const listOf = <T extends z.ZodType>(item: T) => z.array(item).nullish()
 
-/** The columns a conversation can be played from; those of tools and marks are absent in datasets of others. */
+/** The columns needed to replay a conversation; third-party datasets lack those of tools and marks. */
 const schema = z.object({
   conversations: z.array(
     z.union([
@@ -45,7 +45,7 @@ const chatRow = z.union([
   z.object({ prompt: chat, completion: chat }).transform(({ prompt, completion }) => [...prompt, ...completion]),
 ])
 
-/** Rows for chat templates hold calls and results inside of their messages. */
+/** In rows for chat templates, messages contain their calls and results. */
 function withColumns(row: unknown): unknown {
   const tools = Object(row).tool_definitions ?? Object(row).tools
   const parsed = chatRow.safeParse(row)
@@ -63,7 +63,7 @@ function withColumns(row: unknown): unknown {
   }
 }
 
-/** Every reply of the model in a row, with the messages before it; a text says why the row cannot be played. */
+/** Every reply of the model in a row, with the messages before it; a string says why the row cannot be replayed. */
 export function recordedTurns(id: string, row: unknown): readonly RecordedTurn[] | string {
   const parsed = schema.safeParse(withColumns(row))
   if (!parsed.success)
@@ -111,7 +111,7 @@ function messageAt({ conversations, tool_calls, tool_results, reasoning }: Row, 
   }
 }
 
-/** Reasoning may stand before the reply as well, for trainers. */
+/** Removes reasoning that was also put before the reply for trainers. */
 function withoutThoughts(content: string, reasoning: string): string {
   const inline = `<think>\n${reasoning.trim()}\n</think>\n\n`
   return content.startsWith(inline) ? content.slice(inline.length) : content
@@ -142,7 +142,7 @@ const definition = z.object({
   }),
 })
 
-/** None where the column is empty; null where it holds something else than definitions. */
+/** Empty if the column is empty; null if it holds anything but definitions. */
 function toolsIn(column: string | null): readonly ToolDefinition[] | null {
   if (column === null) return []
   const parsed = z.array(definition).safeParse(parseJson(column))

@@ -1,18 +1,18 @@
-/** One trace as a row of a dataset, in the spelling its readers know. A `message` is the index of one in `conversations`. */
+/** One trace as a row of a dataset, in the format its readers know. A `message` is an index into `conversations`. */
 export interface TraceRow {
   readonly conversations: readonly { readonly role: string; readonly content: string }[]
   readonly conversations_sharegpt?: readonly { readonly from: string; readonly value: string }[]
   readonly agent: string
   readonly model: string
   readonly model_provider: string
-  /** When the trial began, in UTC. */
+  /** When the trial started, in UTC. */
   readonly date: string
   readonly task: string
-  /** `episode-N`, N counted over the trial, or over its step. */
+  /** `episode-N`, with N counted over the trial or its step. */
   readonly episode: string
   readonly run_id: string
   readonly trial_name: string
-  /** A reward as Python prints it, the name of an exception, or null when nothing was verified. */
+  /** A reward as Python prints it, an exception's name, or null if nothing was verified. */
   readonly result: string | null
   /** JSON. */
   readonly tool_definitions: string | null
@@ -21,7 +21,7 @@ export interface TraceRow {
   /** `main`, or which subagent. */
   readonly trace_source: string
 
-  // From here on: where the row comes from.
+  // From here on: the origin of the row.
   readonly task_digest: string | null
   /** Harbor's checksum of the task. */
   readonly task_checksum: string | null
@@ -33,36 +33,39 @@ export interface TraceRow {
   readonly end: string
   /** finished, exited, or the limit that stopped the agent: time, turns, context, cost, storage. */
   readonly exit: string | null
-  /** Who is to blame for a failure. */
+  /** The boundary a failure is blamed on. */
   readonly boundary: string | null
-  /** Why the trial was not solved, the main reason first, with words that show it; `by`: rules, or the model that was asked. */
+  /** Why the trial was not solved, main reason first, with words that show it; `by`: rules, or the model asked. */
   readonly failure_modes?: readonly { readonly mode: string; readonly quote: string; readonly by: string }[]
   /** The step of a multi-step task. */
   readonly step: string | null
-  /** `differ` or `same`: what tests said with and without the system files that the agent changed; null when it changed none. */
+  /**
+   * `differ` or `same`: the tests' results with and without the system files that the agent changed; null if it changed
+   * none.
+   */
   readonly system_effect: 'differ' | 'same' | null
   /** The first of those files; each was modified, added or removed. */
   readonly system_changes: readonly { readonly path: string; readonly change: string }[]
-  /** The agent's own turns up to the end of the row, over the whole trial, or over its step. */
+  /** The agent's own turns up to the end of the row, over the whole trial or its step. */
   readonly turns: number
-  /** How many messages at the beginning are copied context, not to be learnt from again. */
+  /** How many leading messages are copied context, not to be learned from again. */
   readonly context_messages: number
-  /** The calls of tools in the model's replies, with their arguments as the model wrote them. */
+  /** The tool calls in the model's replies, with their arguments as the model wrote them. */
   readonly tool_calls: readonly {
     readonly message: number
     readonly id: string
     readonly name: string
     readonly arguments: string
   }[]
-  /** Which call each message of role tool answers. */
+  /** Which call each tool message answers. */
   readonly tool_results: readonly { readonly message: number; readonly id: string }[]
-  /** What the model thought before it replied. */
+  /** The model's reasoning before its replies. */
   readonly reasoning: readonly { readonly message: number; readonly content: string }[]
-  /** Replies that one may not want to train on, and why: unparsed, truncated, filtered, before-handoff, context. */
+  /** Replies that may be unsuitable for training, and why: unparsed, truncated, filtered, before-handoff, context. */
   readonly turn_marks: readonly { readonly message: number; readonly mark: string }[]
-  /** all, or last: only the last message is to be trained on. */
+  /** all, or last: train only on the last message. */
   readonly train_on: 'all' | 'last'
-  /** Of the whole trial, as the next two. */
+  /** Over the whole trial, like the next two. */
   readonly input_tokens: number | null
   readonly output_tokens: number | null
   readonly cost_usd: number | null
@@ -122,10 +125,10 @@ export const traceColumns: Readonly<Record<TraceColumn, Kind>> = {
 
 const extraColumns = ['conversations_sharegpt', 'failure_modes'] as const
 
-/** A column that an export has only when it is asked for. */
+/** A column that an export has only on request. */
 export type ExtraColumn = (typeof extraColumns)[number]
 
-/** The columns of an export that has these extra ones. */
+/** The columns of an export with these extra ones. */
 export function columnsOf(extra: readonly ExtraColumn[]): readonly TraceColumn[] {
   const left = new Set<string>(extraColumns.filter((name) => !extra.includes(name)))
   return (Object.keys(traceColumns) as TraceColumn[]).filter((name) => !left.has(name))

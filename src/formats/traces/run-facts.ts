@@ -9,7 +9,10 @@ const text = z.string().nullable()
 const number = z.number().nullable()
 const values = z.record(z.string(), z.unknown())
 
-/** What a dataset says about how its trials were run: everything a replay needs beside the rows and the tasks. Holds no secret. */
+/**
+ * What a dataset records about how its trials were run: everything a replay needs besides the rows and tasks. Contains
+ * no secrets.
+ */
 const runFacts = z.object({
   agent: z.object({
     name: text,
@@ -21,9 +24,9 @@ const runFacts = z.object({
     overrideTimeoutSec: number,
     maxTimeoutSec: number,
   }),
-  /** Of the templates an agent speaks with; null when it does not tell. */
+  /** A digest of the agent's prompt templates; null if it does not report one. */
   promptsDigest: text,
-  /** What decides when an agent hands off. */
+  /** Determines when an agent hands off. */
   model: z.object({ contextTokens: number, outputTokens: number }),
   sandbox: z.object({ type: text, overrideCpus: number, overrideMemoryMb: number, overrideStorageMb: number }),
   timeoutMultipliers: z.object({
@@ -38,9 +41,9 @@ export type RunFacts = z.output<typeof runFacts>
 
 const runsSchema = z.array(
   runFacts.extend({
-    /** All trials of these jobs were run like this. */
+    /** All trials of these jobs were run this way. */
     jobs: z.array(z.string()),
-    /** `JOB/TRIAL`, where a job holds trials of several kinds. */
+    /** `JOB/TRIAL`, for jobs with several kinds of trials. */
     trials: z.array(z.string()),
   }),
 )
@@ -48,13 +51,13 @@ const runsSchema = z.array(
 /** The `runs` of a manifest. */
 export type Runs = z.output<typeof runsSchema>
 
-/** Where a trial's model is: nothing that a replay needs, and nothing to publish. */
+/** Options that say where a trial's model is: a replay does not need them, and they must not be published. */
 const placesOfModel = ['engine', 'api_base', 'base_url', 'api_key']
 
 /** Enough of `exchanges.jsonl` for its first line. */
 export const headBytes = 4096
 
-/** Collects how the trials of a dataset were run. */
+/** Collects how a dataset's trials were run. */
 export class RunCollector {
   readonly #kinds = new Map<string, number>()
   readonly #facts: RunFacts[] = []
@@ -81,7 +84,7 @@ export class RunCollector {
   }
 }
 
-/** How a trial was run, by the `runs` of a manifest; a manifest that tells nothing readable knows of none. */
+/** Looks up how a trial was run in a manifest's `runs`; an unreadable manifest knows of none. */
 export function runFinder(manifest: unknown): (job: string, trial: string) => RunFacts | null {
   const parsed = runsSchema.safeParse(Object(manifest).runs)
   const runs = parsed.success ? parsed.data : []

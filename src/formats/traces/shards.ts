@@ -7,7 +7,7 @@ import { TraceParquetWriter, type WriteBytes } from './write-parquet.ts'
 export const traceFormats = ['parquet', 'jsonl'] as const
 export type TraceFormat = (typeof traceFormats)[number]
 
-/** A finished file of a dataset, its path relative to the dataset. */
+/** A finished file of a dataset, with its path relative to the dataset. */
 export interface ShardFile {
   readonly path: string
   readonly rows: number
@@ -17,7 +17,7 @@ export interface ShardFile {
 
 export interface ShardOptions {
   readonly extra: readonly ExtraColumn[]
-  /** Rows after which the next file begins; null: only when a file holds about 500 MB of text. */
+  /** Rows per file; null: a new file starts after about 500 MB of text. */
   readonly shardRows: number | null
 }
 
@@ -26,7 +26,10 @@ interface RowWriter {
   finish(): Promise<void>
 }
 
-/** Writes rows into numbered files, `data/train-00000-of-0000N.parquet` or `jsonl/train-...`; they get these names in the end, when N is known. */
+/**
+ * Writes rows into numbered files, `data/train-00000-of-0000N.parquet` or `jsonl/train-...`; they get their final names
+ * at the end, once N is known.
+ */
 export class ShardedTraces {
   readonly #dir: string
   readonly #format: TraceFormat
@@ -48,7 +51,10 @@ export class ShardedTraces {
     if (this.#open.rows >= this.#shardRows || this.#open.textBytes >= shardBytes) await this.#close()
   }
 
-  /** Ends the last file and names them all. No rows make one empty file, which readers open like any other. */
+  /**
+   * Finishes the last file and names them all. Without rows there is one empty file, which readers can open like any
+   * other.
+   */
   async finish(): Promise<ShardFile[]> {
     if (this.#done.length === 0) this.#open ??= await this.#next()
     await this.#close()
@@ -61,7 +67,7 @@ export class ShardedTraces {
     return named
   }
 
-  /** Lets go of the open file, when the export is given up. */
+  /** Closes the open file when the export is abandoned. */
   async abandon(): Promise<void> {
     await this.#open?.abandon()
     this.#open = undefined
@@ -152,7 +158,7 @@ function jsonLines(write: WriteBytes): RowWriter {
   }
 }
 
-/** About how many bytes a row's values are, uncompressed. */
+/** The approximate uncompressed size of a row's values. */
 export function rowBytes(row: TraceRow): number {
   let bytes = 0
   for (const value of Object.values(row)) {

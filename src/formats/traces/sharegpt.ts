@@ -2,16 +2,16 @@ import type { ChatMessage } from '../../core/model.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { withoutLoneSurrogates } from './clean.ts'
 
-/** A message in the spelling of ShareGPT. */
+/** A message in ShareGPT format. */
 export interface ShareGptMessage {
   readonly from: string
   readonly value: string
 }
 
 /**
- * A conversation as LLaMA-Factory's `sharegpt` formatting takes it: an optional system message, then messages of the user's side
- * (human, observation) and the model's (gpt, function_call) in turns. A call is JSON; what was said beside it stands before, and the
- * call in tags. Messages of one side that follow each other become one.
+ * A conversation for LLaMA-Factory's `sharegpt` formatting: an optional system message, then messages alternating
+ * between the user's side (human, observation) and the model's (gpt, function_call). A call is JSON; if there is also
+ * text, the text comes first and the call is in tags. Consecutive messages of one side are merged.
  */
 export function shareGptOf(messages: readonly ChatMessage[]): ShareGptMessage[] {
   const [first, ...rest] = messages
@@ -37,7 +37,7 @@ function textOf({ content, toolCalls = [] }: ChatMessage): string {
   return content === '' ? calls : `${content}\n<tool_call>\n${calls}\n</tool_call>`
 }
 
-/** Trainers read arguments as JSON; a model may have written something else. */
+/** Trainers parse arguments as JSON, but a model may have written something else. */
 function objectIn(text: string): unknown {
   try {
     return readJson(text === '' ? '{}' : text)
@@ -52,7 +52,7 @@ function isModel({ from }: ShareGptMessage): boolean {
 
 function join(a: ShareGptMessage, b: ShareGptMessage): ShareGptMessage {
   if (a.from === 'observation' && b.from === 'observation') {
-    // As the trainer itself joins the results of calls that were made at once.
+    // This is how the trainer itself joins the results of parallel calls.
     return { from: a.from, value: `${a.value}\n</tool_response>\n<tool_response>\n${b.value}` }
   }
   const from = [a.from, b.from].find((each) => each === 'function_call' || each === 'observation') ?? a.from

@@ -2,17 +2,17 @@ import { commandNames } from '../../lib/command-names.ts'
 import type { TraceStep } from './trajectory.ts'
 import { textOf } from './turns.ts'
 
-/** What an agent did in one call of a tool. */
+/** What an agent did in one tool call. */
 export interface ShellCall {
   readonly tool: string
-  /** What was handed to a shell or typed into a terminal; null for a tool that takes something else. */
+  /** What was passed to a shell or typed into a terminal; null for other tools. */
   readonly script: string | null
 }
 
-/** Under which names tools of agents take a script. */
+/** Argument names under which agents' tools take a script. */
 const scriptKeys = ['keystrokes', 'command', 'cmd', 'commands', 'script', 'bash_command']
 
-/** The calls of one turn. An agent without tools may have written its commands as blocks of its message. */
+/** The calls of one turn. An agent without tools may have written its commands as blocks in its message. */
 export function shellCalls(step: TraceStep): ShellCall[] {
   const calls = (step.tool_calls ?? []).map((call) => ({
     tool: call.function_name.slice(0, 80),
@@ -30,7 +30,7 @@ function scriptOf(given: Readonly<Record<string, unknown>>): string | null {
   return null
 }
 
-/** Of `bash -lc SCRIPT` the script. */
+/** Extracts the script from `bash -lc SCRIPT`. */
 function scriptOfWords(words: readonly string[]): string {
   const isShell = /(^|\/)(ba|da|z)?sh$/.test(words[0] ?? '') && /^-\w*c$/.test(words[1] ?? '')
   return isShell ? (words[2] ?? '') : words.join(' ')
@@ -41,10 +41,10 @@ function blocksOf(message: string): ShellCall[] {
   return [...blocks].map(([, script = '']) => ({ tool: 'block in the message', script }))
 }
 
-/** Keys that are pressed, and not typed as text, as tmux names them. */
+/** Keys that are pressed rather than typed as text, in tmux's notation. */
 const pressed = /^(?:[CMS]-\S{1,3}|Enter|Escape|Tab|BSpace|Space|Up|Down|Left|Right|Home|End|PageUp|PageDown|F\d+)$/
 
-/** The programs that a script calls; a key that was pressed is named as such. */
+/** The programs that a script calls; a pressed key is reported as `key`. */
 export function programsIn(script: string): string[] {
   const text = script.trim()
   if (pressed.test(text)) return [`key ${text}`]

@@ -1,7 +1,7 @@
 import { withoutLoneSurrogates } from './clean.ts'
 import { markedNumber } from './exact-numbers.ts'
 
-/** A tool call the way models are trained to write one: JSON between tags, spaced as Python's `json.dumps` spaces it. */
+/** A tool call in the format that models are trained on: JSON between tags, spaced like Python's `json.dumps`. */
 export function renderToolCall(name: string, args: Readonly<Record<string, unknown>>): string {
   return `<tool_call>\n${dumps({ name, arguments: args })}\n</tool_call>`
 }

@@ -3,7 +3,7 @@ import { messageOf } from '../../core/errors.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { markNumbers } from './exact-numbers.ts'
 
-/** What traces need of a content part; anything but text is media. */
+/** The part of a content part that traces need; anything but text is media. */
 const part = z.object({ type: z.string(), text: z.string().nullish() })
 const content = z.union([z.string(), z.array(part)])
 
@@ -55,8 +55,9 @@ export type TraceStep = z.output<typeof step>
 export type TraceTrajectory = z.output<typeof withSubagents>
 
 /**
- * What a trace needs of an ATIF trajectory of any version, or why it cannot be had. Asks for no more than that: an export
- * must not lose a trial over a key that no column looks at. Numbers in tool arguments are marked: see `markNumbers`.
+ * Reads what a trace needs from an ATIF trajectory of any version, or returns why it cannot. It requires no more than
+ * that: an export must not lose a trial over a key that no column uses. Numbers in tool arguments are marked: see
+ * `markNumbers`.
  */
 export function readTraceTrajectory(bytes: Uint8Array): TraceTrajectory | { readonly wrong: string } {
   let document: unknown
@@ -71,7 +72,7 @@ export function readTraceTrajectory(bytes: Uint8Array): TraceTrajectory | { read
   return { wrong: `no trajectory: ${issue?.path.join('.') || 'the file'}: ${issue?.message ?? 'not valid'}` }
 }
 
-/** One step of a trajectory on its own, or what is wrong with it. */
+/** Reads a single step of a trajectory, or returns what is wrong with it. */
 export function readTraceStep(value: unknown): TraceStep | { readonly wrong: string } {
   const parsed = step.safeParse(value)
   if (parsed.success) return parsed.data

@@ -5,7 +5,10 @@ import { exceptionOf } from '../../core/trial-exception.ts'
 import { pythonFloat } from '../harbor-job/python-json.ts'
 import type { TraceRow } from './row.ts'
 
-/** The exception's name, else the reward as Python prints it, else null. An agent that ran out of time has an exception whatever it scored. */
+/**
+ * The exception's name, else the reward as Python prints it, else null. An agent that ran out of time has an exception
+ * whatever its score.
+ */
 export function resultOf(record: TrialRecord): string | null {
   const exception = exceptionOf(record)
   if (exception) return exception.type
@@ -18,7 +21,7 @@ export function isSuccess(record: TrialRecord): boolean {
   return exceptionOf(record) === null && (rewardOf(record) ?? 0) > 0
 }
 
-/** The reward called `reward`, or the only one; null when there is neither. */
+/** The reward called `reward`, or the only one; null if neither exists. */
 export function rewardOf({ end }: TrialRecord): number | null {
   return end.kind === 'scored' && end.rewards !== null ? mainReward(end.rewards) : null
 }
@@ -52,7 +55,7 @@ type FromRecord = Pick<
   | 'source'
 >
 
-/** The columns that a trial's record alone fills. */
+/** The columns that are filled from a trial's record alone. */
 export function columnsFromRecord(record: TrialRecord): FromRecord {
   const { end, config } = record
   const usage = usageOf(record)
@@ -81,10 +84,10 @@ export function columnsFromRecord(record: TrialRecord): FromRecord {
   }
 }
 
-/** How many changed system files a row names. */
+/** How many changed system files a row lists. */
 const listedFiles = 20
 
-/** What an agent changed of the system under its tests, in a trial or in one step of it. */
+/** What an agent changed in the system its tests run in, over a trial or one step. */
 export function systemColumns(
   record: TrialRecord,
   step: string | null,
@@ -98,7 +101,7 @@ export function systemColumns(
   }
 }
 
-/** A count that a column of whole numbers can hold; null for anything else, because a record may be untrusted. */
+/** A count that fits an integer column; null for anything else, because a record may be untrusted. */
 export function whole(count: number | null | undefined, most = Number.MAX_SAFE_INTEGER): number | null {
   return typeof count === 'number' && Number.isInteger(count) && Math.abs(count) <= most ? count : null
 }
@@ -123,7 +126,7 @@ type FactColumn =
   | 'step'
   | 'system_effect'
 
-/** What statistics look at, of a row. */
+/** The facts of a row that statistics use. */
 export function factsOfRow(row: Pick<TraceRow, FactColumn>): TraceFacts {
   return {
     job: row.job,
@@ -147,7 +150,7 @@ export function factsOfRow(row: Pick<TraceRow, FactColumn>): TraceFacts {
   }
 }
 
-/** The same of a trial that left no trace. */
+/** The same for a trial without a trace. */
 export function factsOfTrial(record: TrialRecord, job: string): TraceFacts {
   const effects = [record, ...(record.steps ?? [])].flatMap(({ system }) => (system ? [system.differ] : []))
   const system_effect = effects.length === 0 ? null : effects.includes(true) ? 'differ' : 'same'

@@ -7,20 +7,23 @@ import { mediaIn, type Turn, turnsOfStep } from './turns.ts'
 export type Trouble = Pick<Drop, 'reason' | 'detail'>
 export type Read<T> = { readonly good: T } | { readonly trouble: Trouble }
 
-/** A subagent's trajectory and the name it goes by, for example `summarization-1-summary`. */
+/** A subagent's trajectory and its name, for example `summarization-1-summary`. */
 export interface Subagent {
   readonly label: string
-  /** What a step's reference calls it: a file's name or an id. */
+  /** How steps refer to it: by file name or id. */
   readonly names: readonly string[]
   readonly read: Read<TraceTrajectory>
 }
 
 const main = 'trajectory.json'
 
-/** What becomes of a trajectory with images: traces are text, and a model trained on one would learn to answer without looking. */
+/**
+ * How to treat a trajectory with images: traces are text, and a model trained on such a trace would learn to answer
+ * without looking.
+ */
 type Media = 'refused' | 'kept'
 
-/** The trajectory of a trial or step, followed through every file it continues in; all of it or what is wrong. */
+/** The trajectory of a trial or step, across all files it continues in; complete, or what is wrong with it. */
 export function readMain(files: readonly TrialFile[], media: Media = 'refused'): Read<readonly TraceTrajectory[]> {
   const chain: TraceTrajectory[] = []
   const seen = new Set<string>()
@@ -47,7 +50,7 @@ function missing(files: readonly TrialFile[]): { readonly trouble: Trouble } {
   return trouble('no-trajectory', detail)
 }
 
-/** The trajectories of subagents: files beside the main one, and what it holds inside. */
+/** The trajectories of subagents: separate files, and those nested in the main one. */
 export function readSubagents(files: readonly TrialFile[], chain: readonly TraceTrajectory[]): Subagent[] {
   const beside = files.flatMap((file): Subagent[] => {
     const label = /^trajectory\.(?!cont-)(.+)\.json$/.exec(file.name)?.[1]
@@ -88,7 +91,7 @@ function quoted(text: string): string {
   return JSON.stringify(text.slice(0, 200))
 }
 
-/** What the subagents that a step refers to said, each turn under its speaker's name; what they were only handed is left out. */
+/** The turns of the subagents that a step refers to, each under its speaker's name, without copied context. */
 export function inlineTurns(step: TraceStep, subagents: readonly Subagent[]): Turn[] {
   const names = namesIn(step)
   return subagents

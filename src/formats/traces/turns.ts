@@ -6,13 +6,13 @@ import type { TraceContent, TraceStep, TraceTrajectory } from './trajectory.ts'
 export interface Turn {
   readonly role: 'user' | 'assistant'
   readonly content: string
-  /** Taken over from an earlier trajectory: context, and nothing to learn from again. */
+  /** True for a turn copied from an earlier trajectory: context, not to be learned from again. */
   readonly copied: boolean
 }
 
 /** A conversation up to one of the agent's own turns. */
 export interface Episode {
-  /** Counts the agent's own turns in its trajectory, from 0. */
+  /** The index among the agent's own turns in its trajectory, from 0. */
   readonly index: number
   readonly turns: readonly Turn[]
 }
@@ -20,7 +20,7 @@ export interface Episode {
 export interface EpisodeOptions {
   /** `last`: only the conversation that ends with the agent's last own turn. */
   readonly episodes: 'all' | 'last'
-  /** What a step's subagents said, put after the step. */
+  /** Returns the subagents' turns to insert after a step. */
   readonly inlined?: (step: TraceStep) => readonly Turn[]
 }
 
@@ -57,7 +57,7 @@ export function ownTurns({ steps }: TraceTrajectory): number {
   return steps.reduce((sum, step) => sum + (step.source === 'agent' && step.is_copied_context !== true ? 1 : 0), 0)
 }
 
-/** Turns of one role after another become one turn, so that user and assistant take turns. */
+/** Merges consecutive turns of the same role, so that user and assistant alternate. */
 export function alternate(turns: readonly Turn[]): Turn[] {
   const merged: Turn[] = []
   for (const turn of turns) {
@@ -72,14 +72,14 @@ export function alternate(turns: readonly Turn[]): Turn[] {
   return merged
 }
 
-/** Text of a message; parts that are not text give nothing, because messages with them are not exported. */
+/** A message's text; non-text parts are ignored, because messages with them are not exported. */
 export function textOf(content: TraceContent | null | undefined): string {
   if (content === null || content === undefined) return ''
   if (typeof content === 'string') return content
   return content.flatMap((part) => part.text ?? []).join('\n')
 }
 
-/** The kind of the first thing in a trajectory that is no text, and where it is; null when all is text. */
+/** The kind and step of the first non-text part in a trajectory; null if everything is text. */
 export function mediaIn({ steps }: TraceTrajectory): { readonly type: string; readonly step: number } | null {
   for (const [index, step] of steps.entries()) {
     const contents = [step.message, ...(step.observation?.results ?? []).map((result) => result.content)]
@@ -91,7 +91,10 @@ export function mediaIn({ steps }: TraceTrajectory): { readonly type: string; re
   return null
 }
 
-/** A model's reply: what it thought, said and called. A closing tag without its opening one lost it to the prompt. */
+/**
+ * A model's reply with its reasoning, text and calls. If a closing tag lacks its opening one, the opening one was part
+ * of the prompt.
+ */
 function assistantText(step: TraceStep): string {
   const message = textOf(step.message)
   const orphan = message.includes('</think>') && !message.includes('<think>')
@@ -114,7 +117,7 @@ function userText(text: string): string {
   return withoutShellNoise(withoutLoneSurrogates(text))
 }
 
-/** Tools go before the first system message, where a chat template would put them. */
+/** The tool definitions as text before the first system message, where a chat template would put them. */
 function toolsText({ agent }: TraceTrajectory): string {
   const tools = agent.tool_definitions ?? []
   return tools.length === 0 ? '' : `<tools>\n${JSON.stringify(tools, null, 2)}\n</tools>\n\n`

@@ -3,14 +3,14 @@ import { snappyCompress } from '../../lib/snappy.ts'
 import { featuresOf, parquetSchema } from './parquet-schema.ts'
 import { type TraceColumn, type TraceRow, traceColumns } from './row.ts'
 
-/** A row group is written when it holds about this much text; a reader needs a few times that in memory. */
+/** A row group is written once it holds about this much text; a reader needs a few times that in memory. */
 const groupBytes = 16 << 20
 const groupRows = 10_000
 
-/** Where the bytes of a file go, in order. */
+/** Receives a file's bytes in order. */
 export type WriteBytes = (bytes: Uint8Array) => Promise<void>
 
-/** Writes rows to a parquet file that pyarrow and `datasets` read; memory holds one row group. */
+/** Writes rows to a parquet file that pyarrow and `datasets` can read, with one row group in memory. */
 export class TraceParquetWriter {
   readonly #columns: readonly TraceColumn[]
   readonly #parquet: ParquetWriter
@@ -30,13 +30,13 @@ export class TraceParquetWriter {
       schema: parquetSchema(columns),
       codec: 'SNAPPY',
       compressors: { SNAPPY: snappyCompress },
-      // The smallest and largest of long texts would fill the footer and mean nothing.
+      // Min/max statistics of long texts would bloat the footer and are meaningless.
       statistics: false,
       kvMetadata: [{ key: 'huggingface', value: JSON.stringify({ info: { features: featuresOf(columns) } }) }],
     })
   }
 
-  /** `bytes`: about how much text the row holds. */
+  /** `bytes`: the approximate amount of text in the row. */
   async add(row: TraceRow, bytes: number): Promise<void> {
     this.#rows.push(row)
     this.#waitingBytes += bytes
