@@ -11,7 +11,7 @@ const errorOf = (work: Promise<unknown>) =>
     (error: unknown) => error,
   )
 
-test('what the system forbids is told in two lines that name the path; nothing else is', async () => {
+test('a permission error becomes two lines that name the path; other errors do not', async () => {
   const dir = await makeTempDir()
   await chmod(dir, 0o755)
   const closed = join(dir, 'closed')

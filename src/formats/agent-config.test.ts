@@ -10,7 +10,7 @@ const guide = {
   max_tokens: 2048,
 }
 
-test('a model set up as an agent is told from a job file by its keys', () => {
+test('a model configured as an agent is distinguished from a job file by its keys', () => {
   expect(isAgentConfig(guide)).toBe(true)
   expect(isAgentConfig({ model: 'm' })).toBe(true)
   expect(isAgentConfig({ agents: [{ name: 'oracle' }] })).toBe(false)

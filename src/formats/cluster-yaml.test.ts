@@ -36,7 +36,7 @@ test.each([
   expect(detectCluster(all, host, {})?.name).toBe(name)
 })
 
-test('a variable tells a cluster whose host names do not, and a laptop is none', () => {
+test('a variable identifies a cluster that host names do not, and a laptop is none', () => {
   expect(detectCluster(all, 'login07', { NERSC_HOST: 'perlmutter' })?.name).toBe('perlmutter')
   expect(detectCluster(all, 'c3po-laptop', {})).toBeUndefined()
 })

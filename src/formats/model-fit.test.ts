@@ -45,7 +45,7 @@ test('the cache of a long context counts, on every GPU where it has no heads to 
   expect(() => refuseMisfit(fileOf(server, { model_facts: { ...small, kv_heads: 4 } }), gpus(4, 80))).not.toThrow()
 })
 
-test('of a model without facts its name tells the size and the bits of the weights', () => {
+test('without model facts, the name gives the size and the bits of the weights', () => {
   const named = (model_path: string, tensor = 1) => fileOf({ model_path, tensor_parallel_size: tensor })
   expect(() => refuseMisfit(named('Qwen/Qwen3-8B'), gpus(1, 24))).not.toThrow()
   expect(() => refuseMisfit(named('x/Llama-3.3-70B-Instruct'), gpus(1, 80))).toThrow('70 billion parameters of 16 bits')

@@ -82,7 +82,7 @@ test('what a server refuses is left out or named otherwise', () => {
   expect(JSON.parse(JSON.stringify(body))).toEqual({ model: 'm', messages: [user], max_completion_tokens: 5 })
 })
 
-test('a conversation that goes on starts with the same bytes', () => {
+test('a continued conversation starts with the same bytes', () => {
   const text = (messages: ModelRequest['messages']) =>
     JSON.stringify(dialect.render('m', { messages, temperature: 1 }, how).messages)
   const before = text([user])

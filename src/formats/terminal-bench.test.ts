@@ -232,7 +232,7 @@ networks:
   })
 })
 
-test('keeps the compose file of one container with needs of its own', async () => {
+test('keeps the compose file of one container with special needs', async () => {
   const compose = `services:
   client:
     build:

@@ -61,7 +61,7 @@ describe('pages', () => {
     expect((await fetch(`${origin}/v1/models/other`)).status).toBe(404)
   })
 
-  test('health is an empty page, and what is not there is not found', async () => {
+  test('health is an empty page, and unknown paths are not found', async () => {
     const origin = await serve(standIn())
     expect((await fetch(`${origin}/health`)).status).toBe(200)
     expect((await fetch(`${origin}/no/such`)).status).toBe(404)
@@ -139,7 +139,7 @@ describe('calls', () => {
     expect(await statusOf(`${origin}/v1/chat/completions`, headers, 'POST')).toBe(413)
   })
 
-  test('of refused requests a hundred lines are told', async () => {
+  test('only the first hundred refused requests are logged', async () => {
     const lines: string[] = []
     const origin = await serve(standIn(), 'sesame', (line) => lines.push(line))
     for (let i = 0; i < 120; i++) await statusOf(`${origin}/v1/models`, {})
@@ -148,7 +148,7 @@ describe('calls', () => {
     expect(lines).toHaveLength(101)
   })
 
-  test('a line is told of each request, without what a query may hide', async () => {
+  test('each request is logged in one line without its query', async () => {
     const lines: string[] = []
     const origin = await serve(standIn(), 'sesame', (line) => lines.push(line))
     await (await post(`${origin}/v1/chat/completions?key=sesame`, chat)).text()

@@ -206,7 +206,7 @@ describe('a run of cells', { timeout: 300_000 }, () => {
     expect(trained()).toHaveLength(2)
   })
 
-  test('a task set that is not there is named by the plan, and fails only its variant', async () => {
+  test('the plan names a missing task set, which fails only its variant', async () => {
     const [repo, path] = [`file:${join(scratch, 'no-set')}`, join(scratch, 'no-folder')]
     const variants = {
       two: { set: { 'sample.keep': 2 } },

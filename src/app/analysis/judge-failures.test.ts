@@ -30,7 +30,7 @@ test('only labels whose quote occurs in the trial hold, whatever its line breaks
   expect(held.map(({ quote }) => quote)).toEqual(['make: *** no rule to make', 'make install', 'E assert 1 == 2'])
 })
 
-test('labels are counted by mode, false quotes are dropped, and a reply that cannot be read is told', async () => {
+test('labels are counted by mode, false quotes are dropped, and an unreadable reply is reported', async () => {
   const asked: string[] = []
   const label = (mode: string, quote: string) => ({ mode, quote, why: 'it shows' })
   const texts = [

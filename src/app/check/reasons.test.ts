@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { TaskReport } from '../../run/check/check-task.ts'
 import { yieldsOf } from './reasons.ts'
 
-test('the yield of a check counts every task once, also those that it was not made for', () => {
+test('the yield of a check counts every task once, even those it does not apply to', () => {
   const report = (...checks: [name: string, outcome: string][]) =>
     ({ checks: checks.map(([name, outcome]) => ({ name, outcome, reasons: [] })) }) as unknown as TaskReport
   const yields = yieldsOf([

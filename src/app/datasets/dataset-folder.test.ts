@@ -85,7 +85,7 @@ test('a dataset of a registry.json is fetched only with leave, then it is here',
   expect([again.names, again.notes]).toEqual([['two'], []])
 })
 
-test('without a version the newest is taken, and a version that is not there is named', async () => {
+test('without a version the newest is used, and the error names a missing version', async () => {
   expect((await plan({ dataset: 'small', registryPath: registry, fetch: true })).names).toEqual(['one', 'two'])
   await expect(plan({ dataset: 'small@3', registryPath: registry, fetch: true })).rejects.toMatchObject({
     hint: 'its versions: 1.0, 1.10, 1.9',

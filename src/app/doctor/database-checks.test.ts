@@ -7,7 +7,7 @@ import { startPostgres } from '../../../test/postgres.ts'
 import { runCheck } from './check.ts'
 import { databaseChecks } from './database-checks.ts'
 
-test('the database of recipes is there and answers', async () => {
+test('the recipe database exists and answers', async () => {
   expect(await look('database/duckdb')).toMatchObject({ state: 'ok', what: expect.stringMatching(/^v\d/), cure: null })
 })
 

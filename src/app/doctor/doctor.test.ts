@@ -23,7 +23,7 @@ test.each([
   ['18.99.0', 'missing'],
 ])('Node.js %s is %s', (version, state) => expect(node(version).state).toBe(state))
 
-test('a program that runs is ok, one that fails is limited, one that is not there is missing, each with a cure', async () => {
+test('a program that runs is ok, one that fails is limited, one that does not exist is missing, each with a fix', async () => {
   expect(await program('true', [], 'x')).toMatchObject({ state: 'ok', cure: null })
   expect(await program('false', [], 'the cure')).toMatchObject({ state: 'limited', cure: 'the cure' })
   const complaining = await program('sh', ['-c', 'echo cannot reach it >&2; echo more >&2; exit 1'], 'the cure')

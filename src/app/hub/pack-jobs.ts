@@ -25,7 +25,7 @@ export async function jobsIn(dir: string): Promise<readonly JobDir[] | null> {
   return jobs
 }
 
-/** Models and trials also have a config.json; a job has one of the other two files too, and no trial name. */
+/** Models and trials also have a config.json; a job also has a job.json or result.json, and no trial name. */
 async function isJob(dir: string): Promise<boolean> {
   const has = (name: string) => exists(join(dir, name))
   const config = await readTextIfExists(join(dir, 'config.json'))

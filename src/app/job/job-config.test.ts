@@ -31,7 +31,7 @@ test.each<[string, object | null, TasksRequest, string | null]>([
   )
 })
 
-test('that sandboxes are to be kept is told to be ignored', async () => {
+test('a request to keep sandboxes is reported as ignored', async () => {
   const { notes } = await jobOf({ environment: { type: 'docker', delete: false } })
   expect(notes).toEqual(['delete = false is ignored: sandboxes are removed after each trial'])
 })
@@ -53,7 +53,7 @@ test('an old spelling is honoured, and noted', async () => {
   expect(notes).toEqual([expect.stringContaining('orchestrator is a deprecated spelling')])
 })
 
-test('a placeholder for the model counts as none, and a model that is named takes its place', async () => {
+test('a placeholder model counts as none, and a named model replaces it', async () => {
   const document = {
     environment: { type: 'local' },
     agents: [{ name: 'terminus-2', model_name: 'placeholder/override-at-runtime' }],

@@ -36,7 +36,7 @@ const config = jobConfig({
   agents: [agentConfig(), agentConfig({ name: 'nop' })],
 })
 
-test('counts trials and tells which tasks share an image', async () => {
+test('counts trials and lists which tasks share an image', async () => {
   const plan = await planRun(config, tasks, local, sandboxAlternatives)
   expect(plan).toMatchObject({ sandbox: 'local', tasks: 5, agents: 2, attempts: 3, trials: 30, unavailable: null })
   expect(plan.images.map(({ kind, tasks, exists }) => [kind, tasks, exists])).toEqual([
@@ -53,7 +53,7 @@ test('names the tasks whose needs cannot be met, and who could', async () => {
   expect(unmet).toEqual([{ task: 'd', reason: expect.stringMatching(/me\/image:1.*sandbox local.*another/) }])
 })
 
-test('asks the provider what is there already, and makes nothing', async () => {
+test('asks the provider which images exist, and builds nothing', async () => {
   const asked: string[] = []
   const before = readdirSync(scratch)
   const telling: SandboxProvider = {

@@ -83,7 +83,7 @@ test('many tasks are all read when one has changed, is new or is gone, or the in
   expect((await resolve()).tasks[0]?.task).toHaveProperty('instruction')
 })
 
-test('a task that breaks between being found and being read is told', async () => {
+test('a task that breaks between being found and being read is reported', async () => {
   const { tasks, resolve } = await manyTasks()
   await resolve()
   const { loadTasks } = await resolve()

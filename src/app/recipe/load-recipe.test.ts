@@ -39,7 +39,7 @@ test.each([
   })
 })
 
-test('a plug-in that a stage names by its path counts from the folder of the recipe', async () => {
+test('a plug-in path in a stage is relative to the recipe’s folder', async () => {
   const dir = await makeTempDir()
   const options = "agent: './mine.ts', judge: { model: './judge.ts' }, teacher: { model: 'x', engine: './engine.ts' }"
   const write = (name: string, text: string) =>

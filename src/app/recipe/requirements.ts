@@ -167,7 +167,7 @@ async function gapOfDataset(repo: string, revision: string | null, { offline, si
 /** Time limit of one check, so that it cannot hold up a command. */
 const lookSec = 20
 
-/** Runs a check within its time limit. Users' mistakes arrive as UserErrors, and network failures as BoundaryErrors. */
+/** Runs a check within its time limit and turns its errors into gaps; those of the network may close by themselves. */
 async function orGap(signal: AbortSignal, look: (signal: AbortSignal) => Promise<Gap | null>): Promise<Gap | null> {
   try {
     const gap = await withDeadline(lookSec, signal, look)

@@ -182,8 +182,8 @@ function complete({ rows, turns }: ReplayableRows, recorded: readonly RecordedTu
 }
 
 /**
- * Whether two turns have the same reply to the same messages; the system message may differ, because some agents change
- * it with every call.
+ * Whether two turns have the same reply to the same messages; the content of system and assistant messages may differ,
+ * because agents send it again in another form.
  */
 function isSameTurn(said: RecordedTurn, recorded: RecordedTurn): boolean {
   if (said.source !== recorded.source || said.sent.length !== recorded.sent.length) return false

@@ -27,7 +27,7 @@ function slowly() {
 
 const soon = () => new Promise((done) => setImmediate(done))
 
-test('who is left is told one telling after the other', async () => {
+test('remaining addresses are reported one report at a time', async () => {
   const { found, kill } = copies('a', 'b', 'c')
   const { told, waiting, tell } = slowly()
   const watched = watchReplicas(found, { tell, notify: () => {}, signal: new AbortController().signal })

@@ -31,7 +31,7 @@ function fakeModel(failEvery = 0) {
   return { client, seen }
 }
 
-test('a load keeps the number of requests under way, and counts tokens and failures', async () => {
+test('a load keeps a constant number of requests in flight, and counts tokens and failures', async () => {
   const { client, seen } = fakeModel(5)
   const result = await measureLoad(client, { ...load, concurrency: 3, requests: 20, signal })
   expect(result).toMatchObject({ requests: 20, failed: 4, errors: { 'the server is down': 4 } })

@@ -171,7 +171,7 @@ test('a search that GitHub did not finish is asked for again, said to be incompl
   expect(await findDockerfiles({ keywords: ['x'], out }, at)).toMatchObject({ files: 1 })
 })
 
-test('the same request resumes, asks for no file twice, and adds other words to what is there', async () => {
+test('the same request resumes, fetches no file twice, and adds results of other keywords', async () => {
   const names = Array.from({ length: 5 }, (_, i) => [`org/r${i}`, { license: 'MIT', text: `${dockerfile}# ${i}\n` }])
   let stopAt = 3
   const started = await setUp({})
@@ -195,7 +195,7 @@ test('the same request resumes, asks for no file twice, and adds other words to 
   expect(started.read()).toHaveLength(5)
 })
 
-test('a file that was made or changed by hand, and a directory, are refused before anything is asked', async () => {
+test('a file created or edited manually, and a directory, are refused before any request', async () => {
   const { env, asked } = await github({ 'org/a': { license: 'MIT' } })
   const { dir, out, at } = await setUp(env)
   const request = { keywords: ['x'], out }

@@ -6,7 +6,7 @@ const at = '2026-11-15T00:01:00.000000Z'
 const log = (...lines: string[]) => lines.map((line) => `${at} ${line}`)
 const unsolved = someRecord({ end: { kind: 'scored', rewards: { reward: 0 }, exit: { kind: 'finished' } } })
 
-test('the last line before the end that tells of trouble explains a failure', () => {
+test('the last line before the end that reports a problem explains a failure', () => {
   const record = someRecord({ end: failed() })
   const lines = log('trial a: task b', 'tests did not finish within 3 s', 'rewards', 'failed at verifier: X: y')
   expect(explainingLine(record, lines)).toBe(`${at} tests did not finish within 3 s`)

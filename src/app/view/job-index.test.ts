@@ -35,7 +35,7 @@ test('what is made of the trials is made once, and again when there are more', a
   expect(index.tasks().find(({ task }) => task === 'org/gamma')?.group).toBe(index.tasks()[1]?.group)
 })
 
-test('a trial of a packed job that was run again counts once', async () => {
+test('a rerun trial of a packed job counts once', async () => {
   const failed = trialOf({ task: 'alpha', state: 'failed' })
   const records = [failed, trialOf({ task: 'beta', reward: 1 })]
   const dir = await makeJob(join(await makeTempDir(), 'job'), { id: 'job', records, layout: 'packed' })
@@ -77,7 +77,7 @@ test('trials that are run again one after another count once each', async () => 
   }
 })
 
-test('a trial that is replaced while all are counted again counts once', async () => {
+test('a trial replaced during a recount counts once', async () => {
   const dir = await twoFailed()
   const path = join(dir, 'packed/index.jsonl')
   const [second = ''] = readFileSync(path, 'utf8').trim().split('\n').slice(-1)

@@ -209,7 +209,7 @@ export class JobIndex {
 class Counted {
   readonly rows = new Map<string, ViewTrialRow>()
   readonly tallies = new Map<string, RunTally>()
-  /** The group with the most trials; the map holds only the others' groups. */
+  /** The first record's group, usually that of most trials; the map only holds the groups of trials in others. */
   private firstGroup: string | null = null
   private readonly groupKeys = new Map<string, string>()
 

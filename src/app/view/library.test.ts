@@ -5,7 +5,7 @@ import { makeTempDir } from '../../../test/make-task.ts'
 import { makeJob, trialOf } from '../../../test/registry/jobs.ts'
 import { Library } from './library.ts'
 
-test('a job that breaks while others look at it breaks no more than the pages about it', async () => {
+test('a job that breaks while being viewed breaks only its own pages', async () => {
   const dir = join(await makeTempDir(), 'jobs')
   const records = [trialOf({ task: 'alpha', reward: 1 }), trialOf({ task: 'beta', reward: 1 })]
   const job = await makeJob(join(dir, 'job'), { id: 'job', records })

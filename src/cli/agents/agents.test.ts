@@ -41,7 +41,7 @@ test('init writes one commented file of under sixty lines that is an agent of th
   expect(agent).toMatchObject({ name: 'deep-thought', version: '1.0.0' })
 })
 
-test('init leaves what is there alone, and refuses names that are no names', async () => {
+test('init overwrites nothing, and refuses invalid names', async () => {
   const dir = await makeTempDir()
   await run(init, 'mine', '--path', dir)
   await expect(run(init, 'mine', '--path', dir)).rejects.toThrow('mine.ts: expected a new path')

@@ -79,7 +79,7 @@ test('a job is scored by task, and infrastructure failures are counted, not scor
   for (const text of files) expect(text).toMatch(/75\.0 % \(\d/)
 })
 
-test('all solved is no certainty, and a job of two tasks says so', async () => {
+test('all solved is not certainty, and a job of two tasks says so', async () => {
   await makeJob('two', tasksWith(1, 1))
   expect(await run(report, 'two')).toContain('100.0 % (15.8 to 100.0)')
 })

@@ -165,7 +165,7 @@ describe('--register', () => {
     ])
   })
 
-  test('an upload that cannot be registered is there all the same, and the exit code says so', async () => {
+  test('an upload that cannot be registered still stands, and the exit code says so', async () => {
     await mkdir(join(dir, 'notes'))
     await writeFile(join(dir, 'notes', 'a.txt'), 'a')
     await register(join(dir, 'notes'), 'me/notes')

@@ -266,7 +266,7 @@ describe('jobs show', () => {
     })
   })
 
-  test('a job or trial that is not there is two lines', async () => {
+  test('a missing job or trial is a two-line error', async () => {
     await makeJob('done', records, 4)
     await expect(run(show, 'gone')).rejects.toThrow(`found neither gone nor ${join(jobsDir, 'gone')}`)
     await expect(run(show, 'done', '--trial', 'x')).rejects.toThrow('has no finished trial "x"')

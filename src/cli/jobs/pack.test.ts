@@ -105,7 +105,7 @@ test('says the same to machines, and which trials it left alone', async () => {
   expect(JSON.parse(await run(unpack, jobDir, '--json'))).toEqual({ job: jobDir, trials: 2, droppedLinks: 0 })
 })
 
-test('a job that is not there is named', async () => {
+test('a missing job is named', async () => {
   await expect(run(pack, 'nobody', '--jobs-dir', jobsDir)).rejects.toThrow(
     'expected the directory or the name of a job',
   )

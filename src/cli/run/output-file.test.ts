@@ -54,7 +54,7 @@ test('a directory and a place below a file are refused before the work', async (
   expect(readdirSync(dir).sort()).toEqual(['file', 'sub'])
 })
 
-test('a result that cannot be put in its place leaves nothing beside it', async () => {
+test('a result that cannot be put in place leaves no files behind', async () => {
   await expect(writeOutputFile(join(dir, 'x'.repeat(300)), 'result')).rejects.toThrow('the name is too long')
   expect(readdirSync(dir)).toEqual([])
 })

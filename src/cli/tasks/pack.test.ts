@@ -64,7 +64,7 @@ test('says the same to machines', async () => {
   expect(await run(unpack, file, '--out', out, '--on-exist', 'overwrite')).toContain('unpacked 1 tasks (1 replaced)')
 })
 
-test('leaves out what is no task, says so and ends with 3', async () => {
+test('leaves out what is not a task, says so and exits with 3', async () => {
   const { folder } = await makeFolder()
   await mkdir(join(folder, 'broken'))
   await writeFile(join(folder, 'broken/task.toml'), '')

@@ -188,7 +188,7 @@ test('one broken job or trial does not keep the others out', async () => {
   expect(result).toMatchObject({ rows: 1, drops: { 'job-unreadable': 1, 'trajectory-unreadable': 1 } })
 })
 
-test('a target that is there is refused, and --overwrite replaces only an earlier export', async () => {
+test('an existing target is refused, and --overwrite replaces only an earlier export', async () => {
   await storeJob(join(dir, 'one'), trials.slice(0, 1))
   await mkdir(join(dir, 'precious'))
   await writeFile(join(dir, 'precious/thesis.txt'), 'years of work')

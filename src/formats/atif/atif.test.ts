@@ -25,7 +25,7 @@ describe('reading a trajectory', () => {
     expect(parse(document({ schema_version })).schema_version).toBe(schema_version)
   })
 
-  test('takes a null for a field that is not there, but keeps a null that is data', () => {
+  test('treats null as an absent field, but keeps a null that is data', () => {
     const call = { tool_call_id: 'c', function_name: 'f', arguments: { a: null } }
     const read = parse(withStep({ reasoning_content: null, tool_calls: [call], metrics: { cost_usd: null } }))
     expect(read.steps[1]).toEqual({ step_id: 2, source: 'agent', message: '', tool_calls: [call], metrics: {} })

@@ -29,7 +29,7 @@ test('a pack is found by name or by path, in the folder that is named first', as
   expect(waived).toEqual([])
 })
 
-test('what is missing is told before a run, with the command that provides it, unless it is waived', async () => {
+test('what is missing is reported before a run, with the command that provides it, unless waived', async () => {
   const packs = await folderWith({})
   const benchmarks = ['gaia', 'my-own', './packs/other.pack', 'tb2']
   expect(await missingPacks({ packs, benchmarks, waive: ['gaia'] })).toMatchObject([
@@ -61,7 +61,7 @@ test('a stage cannot ask for fewer words in a row than a pack has runs of', asyn
   )
 })
 
-test('texts that lie beside are hashed on the spot, and lines that are none are refused', async () => {
+test('plain texts are hashed on the fly, and invalid lines are refused', async () => {
   const packs = await folderWith({})
   await writeFile(join(packs, 'own.jsonl'), `${JSON.stringify(texts[0])}\n`)
   const { packs: loaded } = await loadPacks({ packs, benchmarks: ['own'], words: 5 })

@@ -113,7 +113,7 @@ test('any prefix of a file gives the calls it holds whole', () => {
   }
 })
 
-test('a conversation that goes on is one thread, and every message is written once', () => {
+test('a continued conversation is one thread, and every message is written once', () => {
   const messages: ChatMessage[] = [user('the task')]
   const calls = Array.from({ length: 50 }, (_, i) => {
     const entry = [{ messages: [...messages] }, modelReply(`reply ${i}`)] as const
@@ -201,7 +201,7 @@ test('an empty reply that is left out, and a reply that is asked for again, stay
   expect(threads.map(({ calls }) => calls.length)).toEqual([3])
 })
 
-test('what a black-box agent asks beside its conversation with tools gets a name', () => {
+test('calls of a black-box agent outside its conversation with tools get a name', () => {
   const tools = [{ name: 'run', description: '', parameters: {} }]
   const rules: ChatMessage = { role: 'system', content: 'You are an agent.' }
   const { threads } = read(

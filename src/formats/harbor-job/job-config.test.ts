@@ -70,7 +70,7 @@ describe('reading', () => {
     expect(yaml('n_concurrent_trials: 2\norchestrator: {n_concurrent_trials: 9}').config.nConcurrentTrials).toBe(2)
   })
 
-  test('unknown keys are told to the caller', () => {
+  test('unknown keys are reported to the caller', () => {
     const { warnings } = yaml(
       'environment:\n  extra_allowed_hosts: [a.org]\nagents:\n- name: nop\n  wings: 2\nartifacts:\n- source: /a\n  color: red',
     )

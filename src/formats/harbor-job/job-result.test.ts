@@ -14,7 +14,7 @@ test("Harbor's own job result comes out byte by byte as it went in", () => {
   expect(renderJobResult(parseJobResult(text))).toBe(text)
 })
 
-test('counts of older versions are found where they stood', () => {
+test('counts of older versions are found in their old places', () => {
   const result = parseJobResult(fixture('legacy-job-result.json'))
   expect(result.stats).toMatchObject({ completed: 2, errored: 1, running: 0, pending: 1, retries: 4 })
   expect(result.updatedAt).toBe(parseTime('2025-11-15T00:29:00'))

@@ -71,7 +71,7 @@ test('an empty instruction and a wrong setting are refused by name', async () =>
   expect(() => renderDraftToml({ ...draft, config })).toThrow(/nl2bash-0001.*agent.timeout_sec: expected a number/)
 })
 
-test('a task that is there is not written over', async () => {
+test('an existing task is not overwritten', async () => {
   const parent = await makeTempDir()
   await saveTaskDraft(draft, parent)
   await expect(saveTaskDraft(draft, parent)).rejects.toMatchObject({ name: 'UserError' })

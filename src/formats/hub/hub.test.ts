@@ -158,7 +158,7 @@ test('a commit whose answer is lost is not made twice', async () => {
   expect(done).toMatchObject({ commit: commits[1]?.sha, added: ['a.parquet', 'README.md'] })
 })
 
-test('somebody else’s commit in between is kept', async () => {
+test('another user’s concurrent commit is kept', async () => {
   const repo = hub.repo('me/set')
   const batch = hub.faults.take.bind(hub.faults)
   let others = 0
@@ -201,7 +201,7 @@ test.each([
   await expect(open('me/set').list('main')).rejects.not.toThrow(hub.token)
 })
 
-test('no Hub, no dataset and no right to write are told apart', async () => {
+test('no Hub, no dataset and no write permission give different errors', async () => {
   const { HF_TOKEN: _, ...anonymous } = hub.env
   const files = await folder({ 'a.txt': 'a' })
   await expect(openSnapshot(open('me/none'), null)).rejects.toThrow('me/none: expected a dataset, found none')
@@ -215,7 +215,7 @@ test('no Hub, no dataset and no right to write are told apart', async () => {
   await expect(nobody.head(null)).rejects.toMatchObject({ name: 'BoundaryError', code: 'HubUnreachable' })
 })
 
-test('a download that is cut goes on from the byte it had, and a wrong byte is not taken', async () => {
+test('an interrupted download continues from its last byte, and a wrong byte is rejected', async () => {
   const repo = hub.repo('me/set')
   repo.put('a.txt', 'x'.repeat(100_000))
   hub.cutAfterBytes.push(40_000, 30_000)
@@ -322,7 +322,7 @@ test('tasks come back from folders at any depth, and from packed files next to e
   expect(() => chooseTaskFiles(packed.snapshot, 'c.parquet')).toThrow('which names 0')
 })
 
-test('a download that is stopped goes on with the files it has', async () => {
+test('a stopped download resumes with the files it has', async () => {
   const repo = hub.repo('me/set')
   for (const name of 'abcdefghijkl') repo.put(`${name}.txt`, name.repeat(50_000))
   const snapshot = await openSnapshot(open('me/set'), null)
@@ -352,7 +352,7 @@ test('the sizes of a card that has them are the sums of all uploads', async () =
   expect(text.match(/## Uploads/g)?.length).toBe(1)
 })
 
-test('a card gives back the uploads it was told, whatever they are called', () => {
+test('a card returns the uploads recorded in it, whatever their names', () => {
   const count = fc.nat()
   const one = fc.record({
     digest: fc.string(),

@@ -384,7 +384,7 @@ test('rows of messages keep what their dataset says about them', async () => {
   ])
 })
 
-test('what cannot be used is named, and everything beside it is read', async () => {
+test('unusable input is named, and everything else is read', async () => {
   const good = {
     messages: [
       { role: 'user', content: 'Hi' },

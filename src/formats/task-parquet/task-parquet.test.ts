@@ -288,7 +288,7 @@ test('no damage to a file makes it write half a task or crash', async () => {
   )
 })
 
-test('stops, skips or replaces when a task is there already', async () => {
+test('stops, skips or replaces if a task already exists', async () => {
   const dir = await tempDir()
   const [file, out] = [join(dir, 'x.parquet'), join(dir, 'out')]
   await writeTree(out, { 'set/a/mine': { content: 'old', mode: 0o644 }, unrelated: { content: 'stays', mode: 0o644 } })

@@ -52,7 +52,7 @@ test('a trajectory as our agents write it is read', () => {
   expect(said(rows)).toEqual([['Do it.', 'Done.']])
 })
 
-test('a journal without its trajectory is told apart', () => {
+test('a journal without its trajectory is recognized', () => {
   expect(limitOfFile('agent', 'trajectory.jsonl')).toBe(0)
   const { drops } = traces([trialFile('trajectory.jsonl', '', { size: 100 })])
   expect(drops).toMatchObject([{ reason: 'no-trajectory', detail: expect.stringContaining('trajectory.jsonl') }])
@@ -100,7 +100,7 @@ test('a row names where it comes from', () => {
   })
 })
 
-test('counts that are no whole numbers are not known, and keep nothing out', () => {
+test('counts that are not integers are unknown, and exclude nothing', () => {
   const usage = { inputTokens: 1.5, cacheTokens: null, outputTokens: 1e300, costUsd: -0.5 }
   const [row] = traces(fixtureFiles('tools'), {}, agentRecord({ attempt: 2 ** 40, usage })).rows
   expect(row).toMatchObject({ attempt: null, input_tokens: null, output_tokens: null, cost_usd: -0.5 })

@@ -21,7 +21,7 @@ async function factsOf(columnData: Column[], options: { gzip?: boolean } = {}) {
 
 const turns = (...roles: string[]) => roles.map((role) => ({ role, content: 'x' }))
 
-test('a dataset of Harbor’s is read: turns are counted, the end is told by the result', async () => {
+test('a Harbor dataset is read: turns are counted, the result determines the end', async () => {
   const facts = await factsOf([
     {
       name: 'conversations',

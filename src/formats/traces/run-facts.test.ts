@@ -36,7 +36,7 @@ test('where a model is does not go into a dataset; the size of its context does'
   expect(runs.runs()).toMatchObject([{ agent: { kwargs: { temperature: 0 } }, model: { contextTokens: 8192 } }])
 })
 
-test('a manifest that tells nothing readable knows of no run', () => {
+test('an unreadable manifest knows of no run', () => {
   for (const manifest of [null, 7, {}, { runs: 'x' }, { runs: [{ jobs: ['job'] }] }])
     expect(runFinder(manifest)('job', 'a')).toBeNull()
 })

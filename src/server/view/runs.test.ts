@@ -210,7 +210,7 @@ describe('a started run', () => {
   const untilSays = (id: string, text: string) =>
     vi.waitFor(async () => expect((await list()).find((run) => run.id === id)?.says).toContain(text), 20_000)
 
-  test('gets its words as they are, is listed with its output, and stops when it is told to', async () => {
+  test('gets its arguments unchanged, is listed with its output, and stops on request', async () => {
     const body = { ...aRun('one'), agentOptions: ['a=$(touch /tmp/x); `id`'] }
     const { id } = (await ask('/api/runs', { body })).json
     const [run] = await list()
@@ -239,7 +239,7 @@ describe('a started run', () => {
     expect(shown).toEqual([resolve('out-0')])
   })
 
-  test('goes on when the server closes', async () => {
+  test('continues when the server closes', async () => {
     const again = await serveView(library, {
       ...{ host: '127.0.0.1', port: 0, token: null, assetsDir: scratch },
       writer: { key: 'the-key', runs },

@@ -269,7 +269,7 @@ describe('trials', () => {
     await rm(running, { recursive: true })
   })
 
-  test('the exchange with the model is there word for word', async () => {
+  test('the exchange with the model is available verbatim', async () => {
     expect((await ask(`${alpha}/exchanges`)).json.calls).toMatchObject([{ call: 1, inputTokens: 200 }])
     const exchange = (await ask(`${alpha}/exchanges?call=1`)).json
     expect(exchange.sent[0].text.text).toBe(`sent ${hostile.script}`)
@@ -337,7 +337,7 @@ async function makeViewJob(folder: string): Promise<void> {
   await makeBigJob(join(folder, 'new'), 'new', 1, () => someRecord())
 }
 
-test('a job that goes on shows its new trials', async () => {
+test('a growing job shows its new trials', async () => {
   const folder = await tempDir()
   await makeViewJob(folder)
   const { library: own } = await Library.open([folder])

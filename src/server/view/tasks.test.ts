@@ -46,7 +46,7 @@ describe('a folder of tasks', () => {
     ;({ ask, start } = await serve(tasksDir, jobsDir))
   })
 
-  test('lists its tasks with those of the jobs beside it', async () => {
+  test('lists its tasks with those of the jobs', async () => {
     const list = await ask('tasks')
     expect(start).toBe('')
     expect(list.items.find(({ id }: { id: string }) => id === '1:task-1')).toBeUndefined()
@@ -115,7 +115,7 @@ describe('a folder of tasks', () => {
     expect(files.map(({ path }: { path: string }) => path)).not.toContain('tests/link')
   })
 
-  test('says what is not there', async () => {
+  test('reports what does not exist', async () => {
     for (const path of ['tasks/nothing', 'tasks/%40nothing', 'tasks/..%2Fjobs', 'tasks/nothing/trials'])
       expect([path, (await ask(path)).status]).toEqual([path, 404])
   })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../../test/make-task.ts'
 import { SiteDir } from './site-dir.ts'
 
-test('an export replaces an earlier one, and touches no folder of others beside it', async () => {
+test('an export replaces an earlier one, and leaves neighbouring folders alone', async () => {
   const dir = await makeTempDir()
   const out = join(dir, 'site')
   for (const _ of [1, 2]) await (await SiteDir.begin(out)).finish()
