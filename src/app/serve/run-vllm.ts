@@ -69,7 +69,7 @@ export async function runVllm(
   }
 }
 
-/** Waits for the servers with the tunnel; when either cannot be started or ends, both end. */
+/** Waits for the servers; the tunnel stops with them, and a tunnel that cannot be started stops them. */
 async function withTunnel(
   watched: Promise<void>,
   hold: (signal: AbortSignal) => Promise<void>,
