@@ -114,7 +114,7 @@ export function isStandInNote(note: string): boolean {
 /**
  * How well the verifier is separated from the agent. `fresh`: every agent process is dead, and /tests and
  * /logs/verifier hold nothing of the agent's. `shared`: the provider cannot promise that. `separate`: another machine,
- * to which only artefacts were copied.
+ * to which only artifacts were copied.
  */
 export type Isolation = 'fresh' | 'shared' | 'separate'
 

@@ -61,7 +61,7 @@ export interface AgentLimits {
   readonly network?: Network
 }
 
-/** A command run in the agent's sandbox before a separate verifier looks at the artefacts. */
+/** A command run in the agent's sandbox before a separate verifier looks at the artifacts. */
 export interface Collect {
   readonly command: string
   readonly service: string
@@ -74,7 +74,7 @@ export interface VerifierLimits {
   readonly env: Readonly<Record<string, string>>
   readonly user?: User
   readonly network?: Network
-  /** `separate`: tests run in a second sandbox that gets only the declared artefacts. */
+  /** `separate`: tests run in a second sandbox that gets only the declared artifacts. */
   readonly mode: 'shared' | 'separate'
   /** The second sandbox, when the task describes one; otherwise a copy of the task's environment. */
   readonly environment?: Environment

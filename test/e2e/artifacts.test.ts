@@ -28,7 +28,7 @@ const maker = agentThat(async (at) => {
   return { kind: 'finished' }
 })
 
-withSandboxes('artefacts', () => {
+withSandboxes('artifacts', () => {
   afterEach(async () => expect(await leftovers()).toEqual([]))
 
   test('are kept as declared, with a manifest that says what came and what did not', async () => {
@@ -83,7 +83,7 @@ withSandboxes('artefacts', () => {
         'echo 42 > /answer; mkdir -p /work/out /work/linked && echo x > /work/out/x && ln -s . /work/linked/self',
         'cd /logs/artifacts && mkdir -p d/e/f kept && echo kept > kept/file && ln -s ../../.. d/e/f/up && ln -s kept inside',
         `ln -s d/e/f/up/../../../../../../../../../../../..${victim} chained && ln -s ${victim} direct`,
-        // Harmless until another artefact lies at "later".
+        // Harmless until another artifact lies at "later".
         'ln -s later/self/../../../agent trick',
       ].join(' && ')
       await at.sandbox.exec(['bash', '-c', plant])
@@ -132,7 +132,7 @@ withSandboxes('a separate verifier', () => {
     'command = "cp /answer /logs/artifacts/collected.txt"',
   ].join('\n')
 
-  test('sees the declared and collected artefacts and nothing else of the agent', async () => {
+  test('sees the declared and collected artifacts and nothing else of the agent', async () => {
     const test =
       '[ "$(cat /answer)" = 42 ] && [ "$(/work/tool)" = hi ] && [ "$(cat /logs/artifacts/collected.txt)" = 42 ] && [ ! -e /work/out ] && echo 1 > /logs/verifier/reward.txt'
     const { record } = await playTrial({ agent: maker, task: { toml, test } })
@@ -140,7 +140,7 @@ withSandboxes('a separate verifier', () => {
     expect(record.isolation).toBe('separate')
   })
 
-  test('runs although an artefact is missing: the tests decide what that is worth', async () => {
+  test('runs although an artifact is missing: the tests decide what that is worth', async () => {
     const idle = agentThat(async () => ({ kind: 'finished' }))
     expect((await playTrial({ agent: idle, task: { toml } })).record.end).toMatchObject({
       kind: 'scored',

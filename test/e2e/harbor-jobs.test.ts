@@ -38,7 +38,7 @@ async function jobs(...args: string[]) {
 const readJson = (...path: string[]) => JSON.parse(readFileSync(join(...path), 'utf8'))
 
 withSandboxes('a job that Harbor 0.25 started', () => {
-  test('is scored again from the artefacts where Harbor put them', async () => {
+  test('is scored again from the artifacts where Harbor put them', async () => {
     const missing = await jobs('rescore', job)
     expect([missing.status, missing.stderr]).toEqual([
       2,

@@ -15,7 +15,7 @@ const wrongTest = 'echo 0 > /logs/verifier/reward.txt'
 withSandboxes('rescoring a job', () => {
   afterEach(async () => expect(await leftovers()).toEqual([]))
 
-  test('runs repaired tests on the kept artefacts, and keeps the old record aside', async () => {
+  test('runs repaired tests on the kept artifacts, and keeps the old record aside', async () => {
     const place = await makePlace(['a'], { toml: separate, test: wrongTest })
     const { job } = await playJob(place)
     const rows = await rescore(place, separate)
@@ -30,7 +30,7 @@ withSandboxes('rescoring a job', () => {
     ])
   })
 
-  test('says why a trial cannot be scored again, unless its user vouches for the artefacts', async () => {
+  test('says why a trial cannot be scored again, unless its user vouches for the artifacts', async () => {
     const place = await makePlace(['a'], { toml: shared, test: wrongTest })
     await playJob(place)
     const [row] = (await rescore(place, shared)).values()

@@ -143,7 +143,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     expect(await sh(box, `${look} 2>/dev/null`)).toBe('sharpno\n')
   })
 
-  test('a separate verification sees the declared artefacts in a second container, and nothing else', async () => {
+  test('a separate verification sees the declared artifacts in a second container, and nothing else', async () => {
     const { record } = await playTrial({
       provider: makeProvider(),
       task: {

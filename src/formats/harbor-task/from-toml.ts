@@ -106,7 +106,7 @@ function toStep(
   })
 }
 
-/** A task's artefacts and a step's are collected together, so their destinations must not collide. */
+/** A task's artifacts and a step's are collected together, so their destinations must not collide. */
 function checkAllPlaces(settings: TaskSettings, refuse: Refuse): void {
   checkPlaces(settings.artifacts, 'artifacts', refuse)
   for (const [i, step] of settings.steps.entries()) {
@@ -144,7 +144,7 @@ function isDirectoryName(name: string): boolean {
   return !/[<>:"/\\|?*\x00-\x1f\x7f]/.test(name) && !/[. ]$/.test(name)
 }
 
-/** Normalizes artefacts; none may be placed outside the folder they are collected into. */
+/** Normalizes artifacts; none may be placed outside the folder they are collected into. */
 function toArtifacts(list: readonly ArtifactToml[], key: string, refuse: Refuse): Artifact[] {
   return list.map((item, i) => {
     const { source, destination, exclude, service } = typeof item === 'string' ? plain(item) : item
@@ -154,12 +154,12 @@ function toArtifacts(list: readonly ArtifactToml[], key: string, refuse: Refuse)
   })
 }
 
-/** Where an artefact goes in the artefacts folder: its destination, else the last part of its source. */
+/** Where an artifact goes in the artifacts folder: its destination, else the last part of its source. */
 function placeOf(artifact: Artifact): string {
   return posix.normalize(artifact.destination ?? posix.basename(artifact.source)).replace(/\/$/, '')
 }
 
-/** Refuses what schema 1.3 and later forbid: the manifest's own name, and two artefacts in one place. */
+/** Refuses what schema 1.3 and later forbid: the manifest's own name, and two artifacts in one place. */
 function checkPlaces(artifacts: readonly Artifact[], key: string, refuse: Refuse): void {
   for (const [i, artifact] of artifacts.entries()) {
     const place = placeOf(artifact)
@@ -190,7 +190,7 @@ function overlaps(a: string, b: string): boolean {
   return a === b || a.startsWith(`${b}/`) || b.startsWith(`${a}/`)
 }
 
-/** Naming the same artefact twice is harmless. */
+/** Naming the same artifact twice is harmless. */
 function isSame(a: Artifact, b: Artifact): boolean {
   return a.source === b.source && (a.service ?? 'main') === (b.service ?? 'main') && placeOf(a) === placeOf(b)
 }

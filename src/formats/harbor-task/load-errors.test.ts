@@ -158,7 +158,7 @@ test.each([
   expect(await modern(text)).toContain(message)
 })
 
-test('refuses an artefact that would leave its folder in every schema', async () => {
+test('refuses an artifact that would leave its folder in every schema', async () => {
   expect(await toml('artifacts = [{ source = "/a", destination = "x/../../y" }]')).toContain('artifacts[0].destination')
   expect(await toml('artifacts = ["/a/.."]')).toContain('artifacts[0].destination')
 })

@@ -31,7 +31,7 @@ export interface RescoreRequest {
   readonly signal: AbortSignal
   /** For tasks that a model judges: a judge whose calls are the trial's. */
   readonly judgeFor?: ((trial: string) => Judge) | undefined
-  /** Take the user's word that declared artefacts are all the tests of a shared verifier look at. */
+  /** Take the user's word that declared artifacts are all the tests of a shared verifier look at. */
   readonly artifactsSuffice: boolean
 }
 
@@ -49,7 +49,7 @@ export interface TrialToRescore {
 }
 
 /**
- * Runs only the tests of a finished trial again, in a fresh sandbox that gets its kept artefacts. The new score takes the
+ * Runs only the tests of a finished trial again, in a fresh sandbox that gets its kept artifacts. The new score takes the
  * place of the old, which is put aside; a verification that fails changes nothing.
  */
 export async function rescoreTrial(trial: TrialToRescore, request: RescoreRequest): Promise<Rescored> {

@@ -32,14 +32,14 @@ const conventionDir = sandboxPaths.artifacts
 const fileLimitBytes = 256 * 1024 * 1024
 const limitSec = 600
 
-/** Brings the declared artefacts and `/logs/artifacts` home, as far as possible, and says in a manifest what came. */
+/** Brings the declared artifacts and `/logs/artifacts` home, as far as possible, and says in a manifest what came. */
 export async function saveArtifacts(
   context: TrialContext,
   lease: Sandbox,
   round: Round,
 ): Promise<readonly SavedArtifact[]> {
   const saved: SavedArtifact[] = []
-  await bestEffort('artefacts', limitSec, context, async (signal) => {
+  await bestEffort('artifacts', limitSec, context, async (signal) => {
     saved.push(...(await saveConvention(context, lease, round, signal)))
     const found = await probe(lease, round.artifacts, signal)
     for (const [i, artifact] of round.artifacts.entries()) {
@@ -77,7 +77,7 @@ async function saveConvention(
   } catch (error) {
     if (isDiskFull(error)) throw error
     if (signal.aborted) return []
-    context.log(`artefact ${conventionDir}: ${messageOf(error)}`)
+    context.log(`artifact ${conventionDir}: ${messageOf(error)}`)
     await rm(target, { recursive: true, force: true })
     return [{ ...entry, status: 'failed' }]
   }
@@ -97,7 +97,7 @@ export async function loadManifest(roundDir: string): Promise<readonly SavedArti
   }
 }
 
-/** Puts saved artefacts where they came from, in another sandbox. */
+/** Puts saved artifacts where they came from, in another sandbox. */
 export async function restoreArtifacts(
   sandbox: Sandbox,
   saved: readonly SavedArtifact[],
@@ -143,7 +143,7 @@ async function saveOne(
     return { ...entry, status: 'ok' }
   } catch (error) {
     if (isDiskFull(error)) throw error
-    context.log(`artefact ${source}: ${messageOf(error)}`)
+    context.log(`artifact ${source}: ${messageOf(error)}`)
     return { ...entry, status: 'failed' }
   }
 }

@@ -82,7 +82,7 @@ export function roundOfStep(context: TrialContext, step: Step, dir: string): Rou
   }
 }
 
-/** The artefacts of task, step and job, in that order. */
+/** The artifacts of task, step and job, in that order. */
 function declaredArtifacts(context: TrialContext, ofStep: readonly Artifact[]): readonly Artifact[] {
   const ofJob = context.config.artifacts.map((item) =>
     typeof item === 'string' ? { source: item, exclude: [] } : item,

@@ -28,7 +28,7 @@ test.each<[string, Partial<Environment>, string]>([
 test.each<[string, Partial<Task>]>([
   ['a network of its own for the agent', { agent: { network: { mode: 'no-network' } } }],
   ['a network of its own for the tests', { verifier: { ...task.verifier, network: { mode: 'no-network' } } }],
-  ['an artefact of another service', { artifacts: [{ source: '/x', exclude: [], service: 'db' }] }],
+  ['an artifact of another service', { artifacts: [{ source: '/x', exclude: [], service: 'db' }] }],
   [
     'a collect command in another service',
     { verifier: { ...task.verifier, collect: [{ command: 'x', service: 'db', timeoutSec: 1 }] } },

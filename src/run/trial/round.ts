@@ -43,7 +43,7 @@ export function emptyNotes(): RoundNotes {
   }
 }
 
-/** Lets the agent work, kills whatever it left running, keeps its logs, verifies, keeps the artefacts. */
+/** Lets the agent work, kills whatever it left running, keeps its logs, verifies, keeps the artifacts. */
 export async function runRound(context: AgentTrial, bench: TestBench, round: Round, notes: RoundNotes): Promise<void> {
   notes.exit = await agentTurn(context, bench, round, notes)
   context.log(`agent ended: ${JSON.stringify(notes.exit)}`)
@@ -107,7 +107,7 @@ async function salvageAgentLogs(context: TrialContext, lease: SandboxLease, roun
   if (frozen) await saveAgentLogs(context, lease, round)
 }
 
-/** Harbor keeps artefacts after the tests, which may add to them; also those of tests that failed. */
+/** Harbor keeps artifacts after the tests, which may add to them; also those of tests that failed. */
 function inPlace(context: TrialContext, bench: TestBench, round: Round, frozen: Frozen): Promise<Verified> {
   return verifyInPlace(context, bench, {
     round,

@@ -15,7 +15,7 @@ import { renderTrialRecord } from '../trial-record.ts'
 import { packJob } from './pack-job.ts'
 import { unpackJob } from './unpack-job.ts'
 
-/** A job of ours in the Harbor layout with these artefacts, one trial each; the first trial failed once before. */
+/** A job of ours in the Harbor layout with these artifacts, one trial each; the first trial failed once before. */
 async function makeJob(jobDir: string, artifacts: readonly Tree[]): Promise<void> {
   const config = defaultJobConfig()
   const lock = { createdAt: '', invocation: null, nConcurrentTrials: 4, retry: config.retry, trials: [] }
