@@ -166,7 +166,7 @@ test('the report says which class of tests is hidden as a whole', () => {
   const subject = { files, broken: new Map(), suite, triggering: ['a.ATest'], jars: {} }
   const draft = draftOf(bug, subject, measured, symptomsOf(bug, subject, measured, 60) as Symptom[])
   expect(draft.files).not.toHaveProperty('environment/repo/test/a/ATest.java')
-  expect(draft.instruction).toContain('below `/app/test`, except for `test/a/ATest.java`, which does not exist.')
+  expect(draft.instruction).toContain('below `/app/test`, except for `test/a/ATest.java`, which is not there.')
 })
 
 test('a file that is not in UTF-8 keeps its bytes', () => {

@@ -102,7 +102,7 @@ export async function ingestJob(database: Database, job: JobDir, ask: JobIngesti
   }
 }
 
-/** The id that a job carries itself; null for one that has not begun. */
+/** The id that a job carries itself; null for one that has not started. */
 export function sourceIdOf({ own, result }: JobDir): string | null {
   return own?.id ?? result?.id ?? null
 }

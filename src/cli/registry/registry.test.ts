@@ -120,7 +120,7 @@ test('a job that has not begun keeps no other of its directory out', async () =>
   expect(await run(ingest, join(dir, 'jobs'))).toContain('job done: 1 of 1 trials are new')
   expect(process.exitCode).toBe(3)
   process.exitCode = 0
-  await expect(run(ingest, join(dir, 'jobs', 'a-new'))).rejects.toThrow('one that has not begun')
+  await expect(run(ingest, join(dir, 'jobs', 'a-new'))).rejects.toThrow('one that has not started')
 })
 
 test('an export to a place that cannot be written is refused in two lines', async () => {

@@ -14,9 +14,7 @@ test('a place where no sandbox can be made is found before the first trial', nee
   await expect(preflight(join(dir, 'with space'))).rejects.toMatchObject(refused)
   await expect(preflight(join(dir, 'file/below'))).rejects.toMatchObject({
     ...refused,
-    message: expect.stringMatching(
-      /file\/below\/local: expected a directory .* expected a writable directory for sandboxes, got ENOTDIR/,
-    ),
+    message: expect.stringMatching(/file\/below\/local: expected a writable directory for sandboxes, got ENOTDIR/),
   })
   await expect(preflight(join(dir, 'plain'))).resolves.toBeUndefined()
 })

@@ -79,8 +79,8 @@ test('a time limit is read as Slurm reads it', async () => {
     ['48:00', '--kill-after=60 2820'],
     ['2-12:00', '--kill-after=60 215940'],
   ] as const) {
-    const { submit, scriptPath } = await begin({ ...one, resources: { ...one.resources, timeLimit } })
-    await submit()
+    const { submit, ended, scriptPath } = await begin({ ...one, resources: { ...one.resources, timeLimit } })
+    await ended(await submit())
     expect(readFileSync(`${scriptPath}.sky.yaml`, 'utf8')).toContain(`timeout --signal=USR1 ${limit} bash -c`)
   }
 })
