@@ -44,7 +44,7 @@ test('a reply is in the file before the agent sees it, without the secrets of th
   const asking = client.complete({ messages })
   messages.push({ role: 'user', content: 'added while it was asked' })
   const outcome = await asking
-  // The agent itself hears every word, and which call it was.
+  // The agent still gets the full text and the number of its call.
   expect(outcome).toMatchObject({ kind: 'reply', reply: { text: 'the key is hunter22', call: 1 } })
   expect(read(dir)).toMatchObject({
     cut: null,
@@ -84,7 +84,7 @@ test('a new try does not continue the file of an earlier one, and one that asks 
   )
   const client = files.recorded(clientThat(), dir)
   await client.complete({ messages: [{ role: 'user', content: 'do' }] })
-  // The same directory in another phase of the trial goes on with the same file.
+  // A later phase of the trial continues the same file for the same directory.
   await files.recorded(clientThat(), dir).complete({ messages: [{ role: 'user', content: 'do' }] })
   files.recorded(clientThat(), join(dir, 'other'))
   await files.close()

@@ -9,13 +9,13 @@ import { exchangesLimitBytes } from '../formats/exchanges/exchange.ts'
 import { ExchangeLog } from '../formats/exchanges/write-exchanges.ts'
 import { type JsonLines, maskedJson, openJsonLines } from '../lib/jsonl.ts'
 
-/** The `exchanges.jsonl` files of one trial, one for each directory an agent works with. */
+/** The `exchanges.jsonl` files of one trial, one per directory an agent works in. */
 export interface ExchangeFiles {
-  /** The same client, whose completed calls are in the directory's file before the agent sees the reply. */
+  /** Wraps a client so that every completed call is in the directory's file before the agent sees the reply. */
   recorded(client: ModelClient, agentDir: string): ModelClient
   mark(agentDir: string, reply: Pick<ModelReply, 'call'>, mark: ReplyMark): void
   refused(agentDir: string, call: RefusedCall): void
-  /** Waits for what is still being written; later calls are not recorded any more. */
+  /** Waits for pending writes; later calls are no longer recorded. */
   close(): Promise<void>
 }
 
@@ -42,7 +42,7 @@ class ExchangeFile {
   private lines: Promise<JsonLines> | null = null
   private bytes = 0
   private isClosed = false
-  /** Looked at with the first line: what a server tells about its model is known by then. */
+  /** Read when the first line is written: by then the server has told us about its model. */
   factsOf: (() => ModelFacts) | null = null
 
   constructor(
@@ -51,7 +51,7 @@ class ExchangeFile {
     private readonly say: (line: string) => void,
   ) {}
 
-  /** Gives the number of the call; null when the file is full or closed. */
+  /** Returns the number of the call, or null when the file is full or closed. */
   async reply(request: ModelRequest, reply: ModelReply): Promise<number | null> {
     const line = this.log.reply(request, reply)
     return (await this.write(line)) ? line.call : null
@@ -63,7 +63,7 @@ class ExchangeFile {
 
   mark(call: number | undefined, mark: ReplyMark): void {
     const line = this.log.mark(call, mark)
-    // What cannot be written is met again by the next call, or on closing.
+    // A write error surfaces at the next call or on closing.
     if (line) this.write(line).catch(() => {})
   }
 
@@ -99,14 +99,14 @@ class ExchangeFile {
     try {
       return maskedJson(line, this.mask)
     } catch (error) {
-      // Tools that are nested without end are a black-box agent's doing: nothing that fails a trial.
+      // Endlessly nested tools come from a black-box agent and must not fail the trial.
       if (!(error instanceof RangeError)) throw error
       this.say(`a call is missing in ${exchangesName}: its tools are nested too deeply`)
       return null
     }
   }
 
-  /** What an earlier try may have left is not continued. */
+  /** Starts afresh: nothing left by an earlier try is continued. */
   private async open(): Promise<JsonLines> {
     await rm(this.path, { force: true })
     const lines = await openJsonLines(this.path)
@@ -118,7 +118,7 @@ class ExchangeFile {
 function recorded(client: ModelClient, file: ExchangeFile): ModelClient {
   file.factsOf = () => client.facts
   return wrapClient(client, async (request, options) => {
-    // An agent may go on with the same list of messages: what is written down is what was asked.
+    // The agent may keep appending to the same message list, so copy what was actually asked.
     const asked = { ...request, messages: [...request.messages] }
     let outcome: ModelOutcome
     try {
@@ -137,7 +137,7 @@ function recorded(client: ModelClient, file: ExchangeFile): ModelClient {
   })
 }
 
-/** What a server says may quote its key, so that only the kind of failure is written down. */
+/** A server's message may quote its key, so only the kind of failure is written down. */
 function causeOf(error: unknown): [code: string, message: string] {
   if (isAbort(error)) return ['Aborted', 'the agent hung up or ran out of time']
   return [error instanceof BoundaryError ? error.code : 'ModelError', 'the call got no reply']

@@ -13,7 +13,7 @@ import { openHarborLayout } from './harbor-layout.ts'
 
 const file = 'trajectory.json'
 
-/** A trial whose agent is still writing: deaf to its time limit, or dead. */
+/** A trial whose agent is still writing because it ignored its time limit or died. */
 async function halfDone(folder = 'agent') {
   const store = openHarborLayout(mkdtempSync(join(tmpdir(), 'interrupted-')), {})
   const record = someRecord()

@@ -9,18 +9,20 @@ import { codeOf, exists, isMissing } from '../lib/files.ts'
 import { packDir } from '../lib/tar.ts'
 import { type TreeEntry, walkTree } from '../lib/tree.ts'
 
-// The files of a try that was given up lie beside the trial's own as one archive: tools that look for trials by their
+// The files of an abandoned try are kept next to the trial's own as one archive: tools that find trials by their
 // directories must not take an old try for a trial.
 const archive = /^failed-(\d+)\.tar\.gz$/
 
-/** Numbers of the tries that were put aside in a trial's directory. */
+/** Numbers of the tries set aside in a trial's directory. */
 export async function listFailedTries(trialDir: string): Promise<readonly number[]> {
   const names = await readdir(trialDir)
   const numbers = names.flatMap((name) => archive.exec(name)?.[1] ?? []).map(Number)
   return numbers.sort((a, b) => a - b)
 }
 
-/** Puts everything in a trial's directory into the next free `failed-N.tar.gz`, N from `least` up. Removes nothing yet. */
+/**
+ * Packs everything in a trial's directory into the next free `failed-N.tar.gz`, N from `least` up. Removes nothing yet.
+ */
 export async function packFailedTry(trialDir: string, least: number): Promise<void> {
   const taken = await listFailedTries(trialDir)
   const target = join(trialDir, `failed-${Math.max(least, (taken.at(-1) ?? 0) + 1)}.tar.gz`)
@@ -35,15 +37,15 @@ export async function packFailedTry(trialDir: string, least: number): Promise<vo
   await renameDraft(temporary, target)
 }
 
-/** What is being cleared: the result of a trial that is taken back, or nothing for a try that has none. */
+/** Marks what is being cleared: holds the result of a retracted trial, or is empty for a try without one. */
 const takenBack = '.taken-back.json'
 
-/** Whether a process died while it cleared a trial's directory: what is left there is no interrupted try. */
+/** Whether a process died while it cleared a trial's directory; if so, the leftovers are not an interrupted try. */
 export function isHalfCleared(trialDir: string): Promise<boolean> {
   return exists(join(trialDir, takenBack))
 }
 
-/** Removes everything from a trial's directory but the tries put aside; from the first moment it has no result.json. */
+/** Removes everything from a trial's directory except the tries set aside; its result.json is the first to go. */
 export async function clearTry(trialDir: string): Promise<void> {
   const mark = join(trialDir, takenBack)
   await rename(join(trialDir, 'result.json'), mark).catch(async (error: unknown) => {
@@ -61,34 +63,34 @@ async function packInto(file: string, trialDir: string): Promise<void> {
   await pipeline(bytes, createWriteStream(file))
 }
 
-/** Files of ours that were never finished lie at the top; what is deeper may be the agent's. */
+/** Our own unfinished files are at the top level; anything deeper may be the agent's. */
 function isDraft(path: string): boolean {
   return !path.includes('/') && parseDraftName(path) !== null
 }
 
-/** Lets its owner read everything in a directory: an agent may leave logs that forbid it. */
+/** Makes everything in a directory readable to its owner: an agent may leave logs that are not. */
 export async function makeReadable(dir: string): Promise<void> {
   for await (const { path, kind, mode } of walkTree(dir)) {
-    // A directory is opened after it was named here, so this comes in time.
+    // The walk opens a directory only after it yields it, so this comes in time.
     if (kind === 'file' || kind === 'dir') await chmod(join(dir, path), mode | (kind === 'dir' ? 0o700 : 0o600))
   }
 }
 
-/** Makes the trajectories of a trial whole that were still being written when its agent was stopped. */
+/** Completes the trajectories that were still being written when the trial's agent was stopped. */
 export async function recoverTrajectories(trialDir: string): Promise<void> {
   for (const dir of await dirsWithJournal(trialDir)) {
-    // Its writer is in the same file, and has loaded it before there was a journal.
+    // Already loaded if there is a journal: its writer is in the same file.
     const { recoverTrajectory } = await import('../formats/atif/journal.ts')
     await recoverTrajectory(dir).catch((error: unknown) => {
-      // A journal that cannot be read stays as it is: better than nothing, and no reason to lose the trial.
+      // An unreadable journal stays as it is: that is better than nothing, and no reason to lose the trial.
       if (!(error instanceof UserError)) throw error
     })
   }
 }
 
 /**
- * Puts a try aside that died with its process while its agent talked to a model: what was said was paid for. Gives false
- * when there is nothing of the kind. Removes nothing.
+ * Sets aside a try whose process died while its agent talked to a model, because those calls were paid for. Returns
+ * false when there is no such try. Removes nothing.
  */
 export async function keepInterruptedTry(trialDir: string, least = 1): Promise<boolean> {
   if ((await dirsWithJournal(trialDir)).length === 0) return false

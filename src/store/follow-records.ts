@@ -8,14 +8,14 @@ import type { Layout } from './job-dir.ts'
 import { isHead, parseIndexLine, recordTextIn } from './packed/index-line.ts'
 import { parseTrialRecord } from './trial-record.ts'
 
-/** A trial that ended, or one whose record was taken back. */
+/** A trial that ended, or one whose record was retracted. */
 export type RecordNews =
   | { readonly kind: 'record'; readonly record: TrialRecord }
   | { readonly kind: 'forget'; readonly trial: string }
 
 /** Follows the records of a job while it runs, reading each once. Changes nothing on disk. */
 export interface RecordFollower {
-  /** What is new since the last call, in the order in which it is found. */
+  /** Everything new since the last call, in the order found. */
   next(): AsyncIterable<RecordNews>
   /** Names of trials that have a directory but no record yet, as of the last call of `next`. */
   unfinished(): readonly string[]
@@ -42,7 +42,7 @@ function followDirs(jobDir: string): RecordFollower {
         const records = await Promise.all(chunk.map((name) => readFinishedTrial(join(jobDir, name))))
         for (const [at, name] of chunk.entries()) {
           const record = records[at]
-          // An untrusted result may claim another name than its directory has.
+          // An untrusted result may claim a name other than its directory's.
           if (record) seen.add(name)
           else open.push(name)
           if (record) yield { kind: 'record', record: { ...record, name } }
@@ -64,7 +64,7 @@ function followPacked(jobDir: string): RecordFollower {
       for await (const line of linesIfAny(path, at)) {
         if (!line.whole) break
         const parsed = line.at === 0 ? null : parseIndexLine(line.bytes)
-        // A torn line is the end of what a crash left, or is still being written.
+        // A torn line was cut off by a crash or is still being written.
         if (line.at === 0 ? !isHead(line.text) : parsed === null) break
         at = line.end
         if (parsed?.kind === 'forget') yield { kind: 'forget', trial: parsed.trial }

@@ -222,7 +222,7 @@ describe('a process that is killed while it gives a trial another record', () =>
     disk.renameSync = now
     syncBuiltinESMExports()
   }
-  /** After this many calls that change something, none has an effect. */
+  /** From the given number of changing calls on, none has an effect. */
   const dieAfter = (calls: number) => {
     let left = calls
     const unlessDead = <T>(call: () => T): T => {
@@ -237,7 +237,7 @@ describe('a process that is killed while it gives a trial another record', () =>
   }
   afterEach(() => setCalls(removing, renaming, renameSync))
 
-  /** The files a reader is given, in so far as they are of a verification. */
+  /** The verification files among those a reader gets. */
   const filesOf = async (name: string) => {
     await using open = await openHarborLayout(jobDir, {}).open(name)
     const text = (path: string) => readFile(join(open.dir, path), 'utf8').catch(() => null)
@@ -276,7 +276,7 @@ describe('a process that is killed while it gives a trial another record', () =>
       setCalls(removing, renaming, renameSync)
       const [found, ...others] = await recordsOf(openHarborLayout(jobDir, {}))
       seen.add(found?.id ?? '')
-      // What Harbor's tools read.
+      // Harbor's tools read this file.
       expect(idIn(await readFile(join(dir, 'result.json'), 'utf8'))).toBe(found?.id)
       expect([[old], [anew]]).toContainEqual([found, ...others])
       const [id, reward, exception] = found?.id === 'old' ? ['old', '0', stacks.before] : ['new', '1', stacks.after]

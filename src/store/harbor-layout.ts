@@ -20,8 +20,8 @@ const standardDirs = ['agent', 'verifier', 'artifacts'] as const
 const readAtOnce = 32
 
 /**
- * Trials as directories that Harbor's own tools open: `<job>/<trial>/{config.json, result.json, agent/, ...}`, and our own record.json.
- * A trial is finished exactly when its result.json is there and whole.
+ * Trials as directories that Harbor's own tools can open: `<job>/<trial>/{config.json, result.json, agent/, ...}`, plus
+ * our record.json. A trial is finished exactly when its result.json exists and is complete.
  */
 export function openHarborLayout(jobDir: string, host: HostEnv = process.env, reading: IndexOptions = {}): TrialStore {
   const dirOf = (trialName: string) => join(jobDir, checkTrialName(trialName))
@@ -93,7 +93,10 @@ async function writeConfig(dir: string, config: TrialConfig, host: HostEnv): Pro
   return dir
 }
 
-/** Makes a directory; false where there is one, or nothing above it. Most trials run once, and nothing of an earlier try is to be looked for. */
+/**
+ * Makes a directory; false if it exists or its parent does not. Most trials run once, so a new directory saves looking
+ * for leftovers of an earlier try.
+ */
 async function isNew(dir: string): Promise<boolean> {
   try {
     await mkdir(dir)
@@ -143,7 +146,7 @@ async function* readFiles(
   for (const trials of inChunks([...names], readAtOnce)) {
     const stamps = trials.map(stampOf)
     const found = await Promise.all(trials.map((name) => readTrial(join(jobDir, name), readText)))
-    // What Harbor alone wrote is always read from its files.
+    // Trials written by Harbor alone are always read from their files.
     yield trials.flatMap((name, i) => {
       const trial = found[i]
       return trial ? [{ name, record: trial.record, stamp: trial.own ? (stamps[i] ?? null) : null }] : []
@@ -151,7 +154,7 @@ async function* readFiles(
   }
 }
 
-/** The items of batches. For many of them a generator would take longer than their work does. */
+/** Flattens batches into items. With many items, a generator would take longer than the work itself. */
 export function oneByOne<T extends object>(
   batches: AsyncGenerator<readonly T[], void, void>,
 ): AsyncIterableIterator<T> {
@@ -188,14 +191,14 @@ function* inChunks<T>(items: readonly T[], size: number): Generator<readonly T[]
   for (let i = 0; i < items.length; i += size) yield items.slice(i, i + size)
 }
 
-/** The record of a finished trial, or null. Ours knows more than result.json, which is all that Harbor wrote. */
+/** The record of a finished trial, or null. Our record holds more than result.json, the only one Harbor writes. */
 export async function readFinishedTrial(dir: string): Promise<TrialRecord | null> {
   return (await readTrial(dir))?.record ?? null
 }
 
 type ReadText = (path: string) => string | null | Promise<string | null>
 
-/** For a disk of this machine, when nothing else runs meanwhile. */
+/** Blocking read, for a local disk when nothing else is running. */
 function readTextNow(path: string): string | null {
   try {
     return readFileSync(path, 'utf8')
@@ -207,9 +210,9 @@ function readTextNow(path: string): string | null {
 
 interface FoundTrial {
   readonly record: TrialRecord
-  /** Whether it is our own; else Harbor's. */
+  /** True if the record is ours, false if it is Harbor's. */
   readonly own: boolean
-  /** A process died after it gave the trial this result: not all files are those of the record. */
+  /** A process died after writing this result: some files may not match the record yet. */
   readonly half: boolean
 }
 
@@ -227,13 +230,13 @@ async function readTrial(
   const waiting = await readText(join(dir, replacementName, 'record.json'))
   const anew = waiting === null ? null : parseTrialRecord(waiting)
   if (anew?.id === id) return { record: anew, own: true, half: true }
-  // Its owner may just have put the record in its place.
+  // The job's owner may have just moved the record into place.
   if (own && !anew && !again) return readTrial(dir, readText, true)
   const record = await parseOrNull(result)
   return record && { record, own: false, half: false }
 }
 
-/** Only trials that Harbor ran have no record of ours; they are read before a job starts. */
+/** Only trials that Harbor ran lack our record; they are read before a job starts. */
 async function parseOrNull(result: string): Promise<TrialRecord | null> {
   const { parseTrialResult } = await import('../formats/harbor-job/trial-result-parse.ts')
   try {

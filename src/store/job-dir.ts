@@ -17,7 +17,7 @@ import { readJson } from '../lib/parse-json.ts'
 const jobFileSchema = z.object({
   schema: z.literal('job/1'),
   id: z.string(),
-  /** What makes it this job and no other; only the code that runs jobs knows what is in it. */
+  /** What distinguishes this job from any other; only the code that runs jobs knows its contents. */
   identity: z.record(z.string(), z.unknown()),
   startedAt: z.string(),
   layout: z.enum(['harbor', 'packed']),
@@ -32,19 +32,19 @@ export interface NewJob extends Omit<JobFile, 'schema'> {
   readonly lock: JobLock
 }
 
-/** A job as its directory tells it. */
+/** A job as read from its directory. */
 export interface JobDir {
   readonly dir: string
   readonly name: string
   readonly config: JobConfig
   /** Null when Harbor made the directory. */
   readonly own: JobFile | null
-  /** Null before the first trial began. */
+  /** Null before the first trial begins. */
   readonly result: JobResult | null
   readonly layout: Layout
 }
 
-/** Makes a job's directory with everything that is known before it starts, all at once or not at all. */
+/** Makes a job's directory with everything known before it starts, all at once or not at all. */
 export async function createJobDir(dir: string, job: NewJob, host: HostEnv = process.env): Promise<void> {
   const { config, lock, ...own } = job
   const file: JobFile = { schema: 'job/1', ...own }
@@ -59,14 +59,14 @@ export async function createJobDir(dir: string, job: NewJob, host: HostEnv = pro
   }
 }
 
-/** Reads the files of a job, ours or Harbor's. */
+/** Reads the files of a job, whether ot-agent or Harbor made it. */
 export async function loadJobDir(path: string): Promise<JobDir> {
   const settings = await loadJobSettings(path)
   const result = await readFileOf(path, 'result.json')
   return { ...settings, result: result === null ? null : parseJobResult(result, join(path, 'result.json')) }
 }
 
-/** The same without the result, which has the name of every trial. */
+/** Like `loadJobDir`, but skips the result, which lists every trial. */
 export async function loadJobSettings(path: string): Promise<Omit<JobDir, 'result'>> {
   const dir = resolve(path)
   const config = await readFileOf(path, 'config.json')
@@ -83,7 +83,7 @@ export async function loadJobSettings(path: string): Promise<Omit<JobDir, 'resul
   }
 }
 
-/** Every job in a directory of jobs, by name; what looks like one but cannot be read is told apart. */
+/** Every job in a directory of jobs, by name; those that cannot be read are listed separately. */
 export async function listJobs(jobsDir: string): Promise<{ jobs: JobDir[]; broken: { name: string; why: string }[] }> {
   const jobs: JobDir[] = []
   const broken: { name: string; why: string }[] = []
@@ -105,21 +105,24 @@ export function isFinished(job: Pick<JobDir, 'result'>): boolean {
   return job.result !== null && job.result.finishedAt !== null
 }
 
-/** Says how the job's trials are laid out from now on. A job that Harbor made has no such file: there the directory `packed` says it. */
+/**
+ * Records how the job's trials are laid out from now on. A Harbor job has no such file; there, the presence of a
+ * `packed` directory decides.
+ */
 export async function saveLayout(job: JobDir, layout: Layout): Promise<void> {
   if (job.own === null) return
   const file: JobFile = { ...job.own, layout }
   await writeAtomic(join(job.dir, 'job.json'), `${JSON.stringify(file, null, 2)}\n`)
 }
 
-/** Rewrites config.json where it differs, for a job that goes on with other settings of no weight. */
+/** Rewrites config.json if it differs, for a job that resumes with settings that do not affect its identity. */
 export async function saveJobConfig(dir: string, config: JobConfig, host: HostEnv = process.env): Promise<void> {
   const path = join(dir, 'config.json')
   const text = renderJobConfig(config, host)
   if ((await readTextIfExists(path)) !== text) await writeAtomic(path, text)
 }
 
-/** Rewrites result.json. With many trials it is large: callers decide how often. */
+/** Rewrites result.json. It is large when there are many trials, so callers decide how often. */
 export async function saveJobResult(dir: string, result: JobResult): Promise<void> {
   await writeAtomic(join(dir, 'result.json'), renderJobResult(result))
 }
@@ -194,7 +197,7 @@ async function notAJob(path: string): Promise<UserError> {
   )
 }
 
-/** What the system says about a directory that cannot be made, in two lines. */
+/** Turns the system's error about a directory that cannot be made into two lines. */
 function notWritable(error: unknown, dir: string): unknown {
   if (error instanceof AlreadyThere) {
     return new UserError(
@@ -221,7 +224,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the name is too long (ENAMETOOLONG)',
 }
 
-/** Pieces large enough that each is worth a write. */
+/** Joins parts into pieces large enough to be worth a write. */
 function* inPieces(parts: Iterable<string>): Generator<string, void, void> {
   let piece = ''
   for (const part of parts) {

@@ -20,16 +20,16 @@ export interface JobOwner {
   readonly liveness: Liveness
 }
 
-/** Who runs a job, according to its owner.json; null when there is none. */
+/** The process that runs a job, according to its owner.json; null when there is none. */
 export async function readOwner(jobDir: string): Promise<JobOwner | null> {
   const process = await readIdentity(join(jobDir, 'owner.json'))
   return process && { process, liveness: livenessHere(process) }
 }
 
 /**
- * Makes this process the only one that runs the job, and returns how to release it. A dead owner is followed;
- * a live one, or one on another machine, is a UserError. Of any number of processes that try at once, one wins. It clears away
- * what dead ones left unfinished in the directory.
+ * Makes this process the only one that runs the job, and returns a function that releases it. A dead owner is replaced;
+ * a live one, or one on another machine, is a UserError. If several processes try at once, exactly one wins. It also
+ * removes what dead processes left unfinished in the directory.
  */
 export async function acquireOwner(jobDir: string): Promise<() => Promise<void>> {
   const me = markedOurselves()
@@ -47,7 +47,7 @@ export async function acquireOwner(jobDir: string): Promise<() => Promise<void>>
   }
 }
 
-/** The files in a directory by which a process claims the job there, or the place of its dead owner. */
+/** The files with which a process claims the job in a directory, or the place of the job's dead owner. */
 export async function claimsIn(jobDir: string, of: ProcessIdentity): Promise<readonly string[]> {
   const names = await namesIn(jobDir).catch((): string[] => [])
   const files = names.filter((name) => name === 'owner.json' || /^\.owner-after-[0-9a-f]{16}\.json$/.test(name))
@@ -60,9 +60,10 @@ export async function claimsIn(jobDir: string, of: ProcessIdentity): Promise<rea
 }
 
 /**
- * Puts `me` into the file at `path`, which at most one living process holds. Creating it is atomic. To replace a dead holder
- * one must first hold the claim file named after exactly that holder, and look again: so two who saw the same dead holder
- * cannot both replace it, and a claim whose own holder died is taken over the same way.
+ * Writes `me` into the file at `path`, which at most one living process holds. Creating it is atomic. To replace a dead
+ * holder, a process must first hold the claim file named after exactly that holder and then check again. So two
+ * processes that saw the same dead holder cannot both replace it, and a claim whose own holder died is taken over in
+ * the same way.
  */
 async function claim(path: string, me: ProcessIdentity, jobDir: string): Promise<void> {
   for (;;) {
@@ -83,7 +84,7 @@ async function claim(path: string, me: ProcessIdentity, jobDir: string): Promise
   }
 }
 
-/** True when the file was not there and now holds `me`, complete from the first moment. */
+/** True if the file did not exist and now holds `me`; it is complete from the first moment. */
 async function createWhole(path: string, me: ProcessIdentity): Promise<boolean> {
   const temporary = await writeBeside(path, me)
   try {
@@ -117,7 +118,7 @@ async function readIdentity(path: string): Promise<ProcessIdentity | null> {
   }
 }
 
-/** No process leaves a broken file here, because files appear whole; a full disk or a person may. */
+/** Files appear here whole, so no process leaves a broken one; a full disk or a person may. */
 async function refuseBroken(path: string): Promise<void> {
   const text = await readTextIfExists(path)
   if (text !== null && (await readIdentity(path)) === null) {
@@ -142,7 +143,7 @@ function refuseLiving(holder: ProcessIdentity, jobDir: string): void {
 
 function livenessHere(holder: ProcessIdentity): Liveness {
   const liveness = livenessOf(holder)
-  // A job of a cluster that runs again elsewhere: its scheduler has made sure that the earlier run is gone.
+  // A cluster job that restarts on another host: its scheduler has made sure that the earlier run is gone.
   return liveness === 'unknown' && holder.host === process.env.OT_AGENT_REPLACED_HOST ? 'dead' : liveness
 }
 

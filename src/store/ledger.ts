@@ -3,19 +3,22 @@ import type { Asker, Charge, Spent } from '../core/budget.ts'
 import { openJsonLines, readJsonLines } from '../lib/jsonl.ts'
 import { ledgerFile } from './job-dir.ts'
 
-/** What the calls of a trial, or of a whole job, come to. */
+/** The totals of the calls of a trial or of a whole job. */
 export interface Sums extends Omit<Spent, 'wallSec'> {
   readonly inputTokens: number
   readonly cacheTokens: number
   readonly outputTokens: number
-  /** Calls with an answer whose price is unknown: they are missing in `costUsd`. */
+  /** Calls that were answered but whose price is unknown: `costUsd` does not include them. */
   readonly unpricedCalls: number
 }
 
-/** The book of what a job's calls used, kept on disk as it happens. Tries that were thrown away stay in it: they were paid for. */
+/**
+ * The account of what a job's calls used, written to disk as they happen. Discarded tries stay in it, because they were
+ * paid for.
+ */
 export interface Ledger {
   add(trial: string | null, charge: Charge, asker?: Asker): void
-  /** Everything since the job's first run; `wallSec` is time in which it ran. */
+  /** Totals since the job's first run; `wallSec` is only the time it was running. */
   spent(): Spent
   total(): Sums
   ofTrial(trial: string): Sums
@@ -26,10 +29,10 @@ export interface Ledger {
 const entrySchema = z.object({
   schema: z.literal('spend/1'),
   at: z.iso.datetime(),
-  /** A run of the job began: time between its last call and this did not count. */
+  /** Marks the start of a run: the time since the previous call does not count. */
   run: z.literal('start').optional(),
   trial: z.string().nullish(),
-  /** Absent: the agent, or the owner of the ledger. */
+  /** Absent for the agent or the owner of the ledger. */
   asker: z.literal('judge').optional(),
   model: z.string().optional(),
   inputTokens: z.number().default(0),
@@ -41,7 +44,7 @@ const entrySchema = z.object({
 })
 type Entry = z.output<typeof entrySchema>
 
-/** Opens a ledger, made if missing, and adds up what is in it. What a crash cut short is passed over. */
+/** Opens a ledger, creating it if missing, and adds up its contents. Lines cut short by a crash are skipped. */
 export async function openLedger(path: string, now: () => Date = () => new Date()): Promise<Ledger> {
   const job = makeSum()
   const trials = new Map<string, Sum>()
@@ -100,7 +103,7 @@ export async function openLedger(path: string, now: () => Date = () => new Date(
   }
 }
 
-/** The sums of a ledger that need not be open, and the part of it that judges asked for. */
+/** The sums of a ledger that need not be open, and the share of them used by judges. */
 export async function loadSums(path: string): Promise<{ readonly all: Sums; readonly judge: Sums }> {
   const [all, judge] = [makeSum(), makeSum()]
   for await (const value of readJsonLines(path)) {
@@ -112,7 +115,7 @@ export async function loadSums(path: string): Promise<{ readonly all: Sums; read
   return { all: all.account(), judge: judge.account() }
 }
 
-/** What judges asked for on behalf of a job; null when none was asked. */
+/** What judges used on behalf of a job; null when no judge was asked. */
 export async function judgeSums(jobDir: string): Promise<Sums | null> {
   const { judge } = await loadSums(ledgerFile(jobDir))
   return judge.requests > 0 ? judge : null

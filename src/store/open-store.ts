@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import type { Layout } from './job-dir.ts'
 import type { TrialStore } from './trial-store.ts'
 
-/** The trials of a job, whichever way they are laid out. */
+/** Opens the trials of a job, whichever way they are laid out. */
 export async function openTrialStore(jobDir: string, layout: Layout): Promise<TrialStore> {
   if (layout === 'packed') {
     const { openPackedStore } = await import('./packed/packed-store.ts')
@@ -12,9 +12,12 @@ export async function openTrialStore(jobDir: string, layout: Layout): Promise<Tr
   return openHarborLayout(jobDir)
 }
 
-/** Loads what a store needs while trials run in it. Trials of an earlier run may have been interrupted; what reads their tapes must be there before the first trial. */
+/**
+ * Loads what a store needs while trials run. Trials of an earlier run may have been interrupted, so the code that reads
+ * their tapes must be loaded before the first trial.
+ */
 export async function loadForTrials(jobDir: string, layout: Layout): Promise<void> {
-  // A packed store also reads tapes when it closes, for trials that it could not commit.
+  // A packed store also reads tapes when it closes, for trials it could not commit.
   if (layout === 'packed' || (await hasTrials(jobDir))) await (await import('./tapes.ts')).loadTapeReader()
 }
 

@@ -9,12 +9,12 @@ import { type LimitOf, readTrialDir } from './read-trial-dir.ts'
 const onlyExchanges: LimitOf = (folder, name) =>
   folder === 'agent' && name === exchangesName ? exchangesLimitBytes : null
 
-/** The recorded calls in a trial's directory, or on its tape: a file for each step. */
+/** The recorded calls in a trial's directory or on its tape: one file per step. */
 export function readRecorded(dir: string): Promise<TrialFile[]> {
   return readTrialDir(dir, onlyExchanges)
 }
 
-/** How many calls were recorded in all. */
+/** The total number of recorded calls. */
 export function callsIn(files: readonly TrialFile[]): number {
   return files.reduce(
     (sum, { bytes }) => sum + readExchanges(bytes).threads.reduce((calls, thread) => calls + thread.calls.length, 0),
@@ -22,7 +22,7 @@ export function callsIn(files: readonly TrialFile[]): number {
   )
 }
 
-/** What one file of a tape has for a round of its trial. */
+/** Turns one file of a tape into a round of its trial. */
 export function roundOf({ step, bytes }: TrialFile): RecordedRound {
   const exchanges = readExchanges(bytes)
   const at = new Date(exchanges.threads[0]?.calls[0]?.timestamp ?? Number.NaN)

@@ -7,10 +7,10 @@ import { replacementName } from './trial-record.ts'
 
 const folders = ['agent', 'verifier'] as const
 
-/** How many bytes of a file are wanted at most; null when it is not wanted at all. */
+/** How many bytes of a file to read at most; null to skip it. */
 export type LimitOf = (folder: TrialFile['folder'], name: string) => number | null
 
-/** The wanted files of `agent/` and `verifier/` of a trial's directory and of its steps, from their beginning to their limit. */
+/** The wanted files in `agent/` and `verifier/` of a trial's directory and of its steps, each up to its limit. */
 export async function readTrialDir(dir: string, limitOf: LimitOf, disk: Disk = patientDisk): Promise<TrialFile[]> {
   const reader = { limitOf, disk }
   const there = await listDir(dir, disk)
@@ -36,7 +36,7 @@ interface Reader {
   readonly disk: Disk
 }
 
-/** Links in the place of directories are passed over. */
+/** Skips links in the place of directories. */
 async function readFolders(
   { dir, step }: { readonly dir: string; readonly step: string | null },
   there: readonly Dirent[],
@@ -60,7 +60,7 @@ function isDirCalled(name: string): (entry: Dirent) => boolean {
   return (entry) => entry.name === name && entry.isDirectory()
 }
 
-/** Harbor leaves the words of each turn in `episode-N/`; who has them all in one file needs no others. */
+/** Harbor writes the text of each turn to `episode-N/`; these are not needed when one file has them all. */
 async function filesOfEpisodes(dir: string, inside: readonly Dirent[], disk: Disk): Promise<string[]> {
   if (inside.some(({ name }) => name === 'exchanges.jsonl')) return []
   const names: string[] = []
@@ -70,7 +70,7 @@ async function filesOfEpisodes(dir: string, inside: readonly Dirent[], disk: Dis
   return names
 }
 
-/** What is in a directory, by name; nothing where there is none. */
+/** The entries of a directory, by name; none if it does not exist. */
 async function listDir(dir: string, disk: Disk): Promise<Dirent[]> {
   try {
     return (await disk.list(dir)).sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -80,7 +80,7 @@ async function listDir(dir: string, disk: Disk): Promise<Dirent[]> {
   }
 }
 
-/** Null for a link, and for a pipe or device, on which a reader would wait for ever. */
+/** Null for a link, and for a pipe or device, which would block a reader forever. */
 async function readPlainFile(
   path: string,
   limitBytes: number,

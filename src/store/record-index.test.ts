@@ -16,7 +16,7 @@ import { indexName, RecordIndex, stampOfFiles } from './record-index.ts'
 import { RowReader, recordSchemaMark, renderLine } from './record-rows.ts'
 import { trialRecordSchema } from './trial-record.ts'
 
-/** The clock of a file system ticks every few milliseconds; what changed within one tick is not taken into an index. */
+/** File system clocks tick every few milliseconds; files changed within the current tick are not indexed. */
 const settleMs = 20
 const settle = () => sleep(2 * settleMs)
 
@@ -35,7 +35,7 @@ async function commit(dir: string, nth: number, reward: number): Promise<void> {
   await finish(openHarborLayout(dir, {}), someRecord({ name: `trial-${nth}`, id: `id-${nth}-${reward}`, end }))
 }
 
-/** Names that the index answers for by itself. */
+/** Names that the index answers for without reading files. */
 async function answered(dir: string): Promise<string[]> {
   const names = (await readdir(dir)).filter((name) => !name.startsWith('.'))
   const found: string[] = []
@@ -52,7 +52,7 @@ const namesIn = (index: string) => {
   return index.split('\n').flatMap((line) => reader.read(Buffer.from(line))?.names ?? [])
 }
 
-/** What can happen to a job between two readings; each gets two numbers to choose by. */
+/** What can happen to a job between two reads; each change gets two numbers to choose with. */
 const changes: Readonly<Record<string, (dir: string, a: number, b: number) => Promise<unknown>>> = {
   append: (dir, a, b) => commit(dir, 10 + (a % 5), b % 3),
   'run again': (dir, a, b) => commit(dir, a % 6, b % 3),
@@ -80,7 +80,7 @@ async function changeIndex(dir: string, change: (lines: readonly string[]) => re
 
 const fileOf = (b: number) => (b % 2 === 0 ? 'result.json' : 'record.json')
 
-/** The same file with as many bytes, but another reward. */
+/** Writes a file of the same size with another reward. */
 async function changeDigit(path: string, digit: number): Promise<void> {
   const text = await readFile(path, 'utf8')
   await writeFile(path, text.replace(/"reward": \d/, `"reward": ${digit}`))
@@ -117,7 +117,7 @@ test('a second reading is answered by the index alone, and only for trials that 
 })
 
 test('records of another schema are not taken from an index', () => {
-  // They were parsed when they were written. After a change of the schema the number in the source must change too.
+  // Records were parsed when they were written. If the schema changes, the number in the source must change too.
   const digest = digestJson(z.toJSONSchema(trialRecordSchema, { unrepresentable: 'any' })).replace(/^.*:/, '')
   expect(recordSchemaMark.toString(16).padStart(8, '0')).toBe(digest.slice(0, 8))
 })
@@ -232,7 +232,7 @@ describe('a packed job', () => {
   test('is read from the index while it has not changed', async () => {
     const dir = await makePacked()
     const first = await packed(dir, 1)
-    // A copy that tells something else shows that the copy was read.
+    // A copy with other contents shows that the copy was read.
     const index = await readFile(join(dir, indexName), 'utf8')
     const rows = linesOf(index, 'rows').map((line) =>
       renderLine(line.slice(line.indexOf('\t') + 1).replaceAll('"reward":1', '"reward":7')),

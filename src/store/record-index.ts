@@ -8,22 +8,26 @@ import { isCoherent } from '../lib/disk.ts'
 import { placesIn, readLineChunks } from '../lib/lines.ts'
 import { type Row, RowReader, renderPart, renderRows, splitRecord, type WrittenRows } from './record-rows.ts'
 
-// This file loads for jobs of many trials. What V8 keeps for new objects would otherwise double only after each of several collections.
+// This file is loaded for jobs with many trials. Otherwise V8 would double its space for new objects only after several
+// collections each.
 setFlagsFromString('--semi-space-growth-factor=16')
 
-/** A hidden file beside the trials. It can be removed at any time. */
+/** A hidden file next to the trials. It can be removed at any time. */
 export const indexName = '.records.index'
 
-/** What a file that changed can have kept by accident is excluded by the time of its last change, which has no finer grain than this. */
+/**
+ * Files changed more recently than this are not indexed: change times have no finer resolution, so a later change could
+ * go unnoticed.
+ */
 export const usualSettleMs = 2000
 
-/** What tells the files of a finished trial from any others that were or will be in their place. */
+/** Distinguishes the files of a finished trial from any earlier or later ones in their place. */
 export interface Stamp {
   readonly numbers: readonly number[]
   readonly changedMs: number
 }
 
-/** A record as its files have it. */
+/** A record as read from its files. */
 export interface FoundRecord {
   /** The name under which the store keeps the trial. */
   readonly name: string
@@ -40,7 +44,7 @@ export interface RecordFiles {
   read(names: ReadonlySet<string>): AsyncIterable<readonly FoundRecord[]>
 }
 
-/** Of all these files together; null when one of them is not there. */
+/** The combined stamp of these files; null when one of them is missing. */
 export function stampOfFiles(...paths: readonly string[]): Stamp | null {
   const numbers: number[] = []
   let changedMs = 0
@@ -62,16 +66,16 @@ function statIfAny(path: string): Stats | null {
   }
 }
 
-/** How an index is used; tests choose other numbers. */
+/** How an index is used; tests pass other values. */
 export interface IndexOptions {
-  /** A job of fewer trials is read without an index (default 1000). */
+  /** A job with fewer trials is read without an index (default 1000). */
   readonly indexFrom?: number | undefined
   readonly settleMs?: number | undefined
-  /** False for a reader whose job will soon be read no more as it is (default true). */
+  /** False for a reader whose job will soon change its layout (default true). */
   readonly writes?: boolean | undefined
 }
 
-/** The records of trials, many at a time: from the index of their job where they have not changed since, otherwise from their files. */
+/** The records of trials in batches: from the job's index if unchanged, otherwise from their files. */
 export async function* readIndexed(
   jobDir: string,
   names: ReadonlySet<string>,
@@ -94,10 +98,10 @@ export async function* readIndexed(
 }
 
 /**
- * Copies of the records of a job in one file, so that reading a job of many trials opens one file and not two for each of them.
- * What many records share, above all their settings, is there once. Nothing in it is believed unless the files of the trial are
- * the very ones that it was read from: the same inodes, sizes and times of change.
- * A torn or foreign line is passed over, so that it needs no lock and no sync.
+ * Copies of a job's records in one file, so that reading many trials opens one file instead of two per trial. What many
+ * records share, above all their settings, is stored once. An entry is used only if the trial's files are the very ones
+ * it was read from: same inodes, sizes and change times. Torn or foreign lines are skipped, so the file needs no lock
+ * and no sync.
  */
 export class RecordIndex {
   readonly #jobDir: string
@@ -114,12 +118,12 @@ export class RecordIndex {
     this.#settleMs = settleMs
   }
 
-  /** Null where the system may answer from memory what files are like now, as over NFS. */
+  /** Null where the system may answer from a cache what files are like, as over NFS. */
   static of(jobDir: string, files: Pick<RecordFiles, 'stampOf'>, settleMs = usualSettleMs): RecordIndex | null {
     return isCoherent(jobDir) ? new RecordIndex(jobDir, files, settleMs) : null
   }
 
-  /** The records of those trials that have not changed since they were written down, many at a time. Takes their names out of the set. */
+  /** Yields the indexed records of unchanged trials in batches and removes their names from the set. */
   async *take(names: Set<string>): AsyncGenerator<readonly TrialRecord[], void, void> {
     if (!isOurs(this.#path)) return
     const reader = new RowReader()
@@ -149,11 +153,11 @@ export class RecordIndex {
     return found
   }
 
-  /** Adds records to the file; what cannot be written is left out. */
+  /** Adds records to the file; records that cannot be written are left out. */
   async add(): Promise<IndexAdditions | null> {
     try {
       if (lstatSync(this.#jobDir).uid !== process.geteuid?.()) return null
-      // Mostly lines of trials that have changed: better made again.
+      // Mostly lines of trials that have changed: rebuilding is better.
       if (this.#stale > this.#valid) await rm(this.#path, { force: true })
       const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants
       const file = await open(this.#path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o644)
@@ -177,9 +181,9 @@ class IndexAdditions {
   // The line before may have been torn.
   #lines: Buffer[] = [Buffer.from('\n')]
   #broken = false
-  /** Those with the same keys: columns of them take less room. */
+  /** Rows with the same keys, grouped because columns take less space. */
   readonly #rows = new Map<string, Row[]>()
-  /** Those that this writer wrote: another may remove the file at any time, with all that it wrote before. */
+  /** Shared parts that this writer wrote: another process may remove the file at any time, with everything in it. */
   readonly #parts = new Map<string, string>()
   readonly #writer = randomBytes(9).toString('base64url')
 
@@ -216,7 +220,7 @@ class IndexAdditions {
     return id
   }
 
-  /** A full disk is no reason to read no further. */
+  /** A full disk is no reason to stop reading. */
   async #flush(): Promise<void> {
     for (const rows of this.#rows.values()) this.#lines.push(renderRows(rows))
     this.#rows.clear()
@@ -229,10 +233,13 @@ class IndexAdditions {
   }
 }
 
-/** Many, so that what they share is there once; a kill while they are collected loses only these. */
+/** Many, so that shared parts are stored once; a kill while they are collected loses only these. */
 const rowsInLine = 512
 
-/** Written by this user. In a job of others a link or a pipe may have the name, and records that were never parsed. */
+/**
+ * Whether this user wrote the file. In other people's jobs the name may be a link or a pipe, or hold records that were
+ * never parsed.
+ */
 export function isOurs(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   return stats?.isFile() === true && stats.nlink === 1 && stats.uid === process.geteuid?.()

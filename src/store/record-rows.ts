@@ -4,12 +4,12 @@ import type { TrialRecord } from '../core/trial.ts'
 import { type Column, makeColumn, readColumn } from '../lib/json-columns.ts'
 
 /**
- * The beginning of the digest of what a record has to be: records in an index were parsed when it was written and are not parsed again.
- * A test holds it against the schema. Another number makes all lines of older indexes foreign.
+ * The start of the record schema's digest: records in an index were parsed when it was written and are not parsed
+ * again. A test compares it with the schema. Changing the number invalidates all lines of older indexes.
  */
 export const recordSchemaMark = 0x5a2952a0
 
-/** What the trials of one agent have in common, without what of the settings is a trial's own; and those of one task. */
+/** What the trials of one agent share, without their per-trial settings; and what the trials of one task share. */
 interface OfAgent extends Pick<TrialRecord, 'agent' | 'sandbox'> {
   readonly config: Omit<TrialConfig, 'task' | 'trialName'> & { readonly task: null; readonly trialName: null }
 }
@@ -17,7 +17,10 @@ interface OfTask extends Pick<TrialRecord, 'task'> {
   readonly asked: TrialConfig['task']
 }
 
-/** The rest of a record: of its config only the name of the trial. Keys stay in their order, so that a record is rendered as before. */
+/**
+ * The rest of a record; of its config only the trial's name. Keys keep their order, so that a record is rendered as
+ * before.
+ */
 interface Own extends Omit<TrialRecord, 'agent' | 'sandbox' | 'task' | 'config'> {
   readonly agent: null
   readonly sandbox: null
@@ -25,7 +28,7 @@ interface Own extends Omit<TrialRecord, 'agent' | 'sandbox' | 'task' | 'config'>
   readonly config: string
 }
 
-/** Takes a record apart, so that what many share is written once. */
+/** Splits a record, so that shared parts are written once. */
 export function splitRecord(record: TrialRecord): {
   readonly own: Own
   readonly ofAgent: OfAgent
@@ -42,15 +45,15 @@ export function splitRecord(record: TrialRecord): {
 /** A record on its way into an index. */
 export interface Row {
   readonly name: string
-  /** What its files were like, as many numbers as those of other rows. */
+  /** The stamp of its files; every row has the same number of values. */
   readonly stamp: readonly number[]
-  /** The shared parts, by the names of their lines. */
+  /** The shared parts, by the ids of their lines. */
   readonly ofAgent: string
   readonly ofTask: string
   readonly own: Own
 }
 
-/** A line with something that many records share. */
+/** A line with a part that many records share. */
 export function renderPart(id: string, value: string): Buffer {
   return renderLine(`part\t${id}\t${value}`)
 }
@@ -67,7 +70,7 @@ export function renderRows(rows: readonly Row[]): Buffer {
   return renderLine(`rows\t${Buffer.from(stamps.buffer).toString('base64')}\t${JSON.stringify(columns)}`)
 }
 
-/** A line that begins with a sum of what follows. */
+/** A line that begins with a checksum of the rest. */
 export function renderLine(rest: string): Buffer {
   const bytes = Buffer.from(`${' '.repeat(sumChars)}\t${rest}\n`)
   bytes.write(sumOf(bytes.subarray(sumChars + 1, -1)), 'latin1')
@@ -86,7 +89,7 @@ export class RowReader {
   readonly #texts = new Map<string, string>()
   readonly #values = new Map<string, unknown>()
 
-  /** The records of a line; none in one with a shared part; null for one that is torn, or that another version wrote. */
+  /** The records of a line; none for a shared part; null for a line that is torn or was written by another version. */
   read(line: Buffer): WrittenRows | null {
     const rest = line.subarray(sumChars + 1)
     if (line[sumChars] !== tab || line.toString('latin1', 0, sumChars) !== sumOf(rest)) return null
@@ -101,7 +104,7 @@ export class RowReader {
     return noRows
   }
 
-  /** What has the right sum was written by this program, from records within the limits of files. */
+  /** A line with the right checksum was written by this program, from records that are within the file limits. */
   #rows(base64: string, text: string): WrittenRows {
     const columns: Columns = JSON.parse(text)
     const bytes = new Uint8Array(Buffer.from(base64, 'base64'))
@@ -133,9 +136,9 @@ export class RowReader {
 /** Records that were written together. */
 export interface WrittenRows {
   readonly names: readonly string[]
-  /** Those of the first, then those of the next. */
+  /** The stamps of the first record, then those of the next, and so on. */
   readonly stamps: Float64Array
-  /** The whole record; null where a shared part of it is missing. */
+  /** The whole record; null if one of its shared parts is missing. */
   record(nth: number): TrialRecord | null
 }
 
@@ -144,7 +147,7 @@ const noRows: WrittenRows = { names: [], stamps: new Float64Array(), record: () 
 const sumChars = 8
 const tab = 0x09
 
-/** Tells lines that were torn, or mixed with others; no other program writes here. */
+/** Detects torn or interleaved lines; no other program writes here. */
 function sumOf(bytes: Uint8Array): string {
   return crc32(bytes, recordSchemaMark).toString(16).padStart(sumChars, '0')
 }

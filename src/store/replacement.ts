@@ -12,7 +12,10 @@ import type { OpenTrial } from './trial-store.ts'
 
 const ofVerification = ['verifier', 'trial.log']
 
-/** Puts what another verification left in `from`, and its texts, in the place of a finished trial's own; those are kept as a failed try. */
+/**
+ * Replaces a finished trial's own files and texts with what another verification left in `from`; the old ones are kept
+ * as a failed try.
+ */
 export async function replaceTrial(
   dir: string,
   from: string,
@@ -29,8 +32,8 @@ export async function replaceTrial(
 }
 
 /**
- * Puts files and a record beside those of a finished trial. They take their place once result.json has the id of the record in it:
- * that file, which Harbor's tools read, is the old one or the new one at every moment.
+ * Stages files and a record next to those of a finished trial. They take effect once result.json carries the record's
+ * id: that file, which Harbor's tools read, is at every moment either the old one or the new one.
  */
 export async function prepareReplacement(dir: string, from: string, record: string): Promise<void> {
   const stage = join(dir, replacementName)
@@ -42,7 +45,10 @@ export async function prepareReplacement(dir: string, from: string, record: stri
   await writeAtomic(join(stage, 'record.json'), record)
 }
 
-/** Moves what was prepared to its place, also after a kill. What its result was not written for is thrown away. Only for the job's owner. */
+/**
+ * Moves staged files into place, also after a kill. Files that do not belong to the current result are discarded. Only
+ * for the job's owner.
+ */
 export async function finishReplacement(dir: string): Promise<void> {
   const stage = join(dir, replacementName)
   const text = await readTextIfExists(join(stage, 'record.json'))
@@ -62,7 +68,10 @@ export async function finishReplacement(dir: string): Promise<void> {
   await remove(stage)
 }
 
-/** The files of a trial whose replacement a killed process left half done, as a copy in which it is finished: a reader changes nothing. */
+/**
+ * The files of a trial whose replacement was interrupted by a kill, as a copy in which it is completed: a reader
+ * changes nothing.
+ */
 export async function openReplaced(dir: string): Promise<OpenTrial> {
   const scratch = await makeScratchDir(join(tmpdir(), 'ot-agent-trial-'))
   const discard = () => removeDraft(scratch)
@@ -73,7 +82,7 @@ export async function openReplaced(dir: string): Promise<OpenTrial> {
     return { dir: copy, [Symbol.asyncDispose]: discard }
   } catch (error) {
     await discard()
-    // Its owner is alive and has moved them meanwhile.
+    // Its owner is alive and has just moved them.
     if (isMissing(error)) return { dir, [Symbol.asyncDispose]: async () => {} }
     throw error
   }

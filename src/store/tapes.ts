@@ -7,17 +7,17 @@ import type { TrialEnd } from '../core/trial.ts'
 import { draftOf, renameDraft } from '../lib/drafts.ts'
 import { exists } from '../lib/files.ts'
 
-/** Reads what trials recorded; a job that was never interrupted has no use for it. */
+/** Loads the code that reads recorded calls; a job that was never interrupted does not need it. */
 const reading = () => import('./read-tapes.ts')
 
-/** For jobs that were there before: loads what reads their tapes while nothing runs yet. */
+/** For existing jobs: loads the code that reads their tapes while nothing runs yet. */
 export async function loadTapeReader(): Promise<void> {
   await reading()
 }
 
 /**
- * What interrupted attempts of a job's trials were told by their models, in `.tapes/<trial>/` laid out as in the trial's own
- * directory. A tape is there until its trial ends in another way than by an interruption, or until it turns out to be of no use.
+ * The model replies that interrupted attempts of a job's trials received, in `.tapes/<trial>/`, laid out as in the
+ * trial's own directory. A tape stays until its trial ends other than by an interruption, or until it proves useless.
  */
 export class Tapes {
   /** A job that was never interrupted has no such directory, and its trials need not look for one. */
@@ -26,8 +26,8 @@ export class Tapes {
   constructor(private readonly dir: string) {}
 
   /**
-   * Keeps what the attempt in a trial's directory recorded. An attempt that was interrupted while it was replaying a tape has only
-   * the beginning of it: then the tape stays.
+   * Keeps what the attempt in a trial's directory recorded. If an attempt was interrupted while replaying a tape, it
+   * has only the beginning of it, so the tape stays.
    */
   async keep(trialName: string, trialDir: string): Promise<void> {
     if (!(await mayHaveRecorded(trialDir))) return
@@ -47,7 +47,7 @@ export class Tapes {
     this.isThere = Promise.resolve(true)
   }
 
-  /** Null when no interrupted attempt of a trial got a whole reply. */
+  /** Null when no interrupted attempt of a trial received a whole reply. */
   async load(trialName: string): Promise<RecordedAttempt | null> {
     const files = await this.files(trialName)
     if (files.length === 0) return null
@@ -59,11 +59,14 @@ export class Tapes {
   async drop(trialName: string): Promise<void> {
     if (!(await this.any())) return
     await rm(join(this.dir, trialName), { recursive: true, force: true })
-    // The last one takes the directory along.
+    // Removing the last tape removes the directory too.
     await rmdir(this.dir).catch(() => {})
   }
 
-  /** What an ending means for a tape: one that a person, a budget or a failing machine brought about leaves it to the next attempt. */
+  /**
+   * Updates a tape after an ending: if a person, a budget or a failing machine caused it, the tape is kept for the next
+   * attempt.
+   */
   async ended(trialName: string, end: TrialEnd): Promise<void> {
     const isOfUse = end.kind === 'cancelled' || (end.kind === 'failed' && outside.includes(end.failure.boundary))
     if (!isOfUse) await this.drop(trialName)
@@ -79,7 +82,7 @@ export class Tapes {
   }
 }
 
-/** Where failures are neither the agent's nor the task's doing. */
+/** Boundaries whose failures are neither the agent's nor the task's fault. */
 const outside: readonly string[] = ['sandbox', 'model', 'store', 'scheduler']
 
 async function mayHaveRecorded(trialDir: string): Promise<boolean> {

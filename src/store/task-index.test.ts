@@ -10,11 +10,11 @@ import { digestTask } from '../formats/harbor-task/digests.ts'
 import { loadTask } from '../formats/harbor-task/load.ts'
 import { TaskIndex, taskIndexName } from './task-index.ts'
 
-/** The clock of a file system ticks every few milliseconds; what changed within one tick is not taken into an index. */
+/** File system clocks tick every few milliseconds; files changed within the current tick are not indexed. */
 const settleMs = 20
 const settle = () => sleep(2 * settleMs)
 
-/** The digests of a task by way of the index of a job. */
+/** The digests of a task, read through a job's index. */
 async function digestBy(job: string, task: string) {
   const index = TaskIndex.of(job, settleMs)
   const read = await index?.read(task, (digest) => loadTask(task, { ...(digest && { digest }), allowNoTests: true }))
@@ -22,7 +22,7 @@ async function digestBy(job: string, task: string) {
   return read?.digests
 }
 
-/** Gives every task of an index other digests, so that answers from it can be told from answers from files. */
+/** Gives every task of an index other digests, so that answers from the index differ from answers from files. */
 async function forge(job: string): Promise<void> {
   const path = join(job, taskIndexName)
   const [, text = ''] = (await readFile(path, 'utf8')).split('\t')
@@ -34,7 +34,7 @@ async function isAnswered(job: string, task: string): Promise<boolean> {
   return (await digestBy(job, task))?.content === 'forged'
 }
 
-/** What can happen to a task between two readings, by a number. */
+/** What can happen to a task between two reads, chosen by a number. */
 const changes: Readonly<Record<string, (task: string, n: number) => Promise<unknown>>> = {
   'change a file': (task, n) => appendFile(join(task, fileOf(n)), String(n)),
   'change a file and keep its length and time': async (task, n) => {
@@ -216,7 +216,7 @@ test.each([
 
 const forged = { dirhash: 'forged', content: 'forged' }
 
-/** An index with any content and the right sum. */
+/** An index with any content and a correct checksum. */
 async function writeForged(job: string, value: unknown): Promise<void> {
   const text = JSON.stringify(value)
   await writeFile(join(job, taskIndexName), `${crc32(text, 2).toString(16)}\t${text}\n`)

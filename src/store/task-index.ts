@@ -7,20 +7,20 @@ import { writeAtomic } from '../lib/files.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { isOurs, usualSettleMs } from './record-index.ts'
 
-/** A hidden file beside the trials. It can be removed at any time. */
+/** A hidden file next to the trials. It can be removed at any time. */
 export const taskIndexName = '.tasks.index'
 
-/** Another number makes all files of earlier versions foreign: for digests or names that are made in another way. */
+/** Changing the number invalidates all files of earlier versions: needed when digests or names are made differently. */
 const mark = 2
-/** What tells a file or directory from any other that was or will be in its place, in the order of an entry's stamps. */
+/** Distinguishes a file or directory from any earlier or later one in its place, in the order of an entry's stamps. */
 const stampFields = ['dev', 'ino', 'size', 'ctimeMs'] as const
 /** A larger task is read each time. */
 const mostEntries = 2000
 
 interface Entry {
-  /** Every file and directory of the task, the task itself first, by its path in it. */
+  /** Every file and directory of the task by its path in it, the task itself first. */
   readonly paths: readonly string[]
-  /** What each was like: the numbers of `stampFields` for each. */
+  /** The values of `stampFields` for each path. */
   readonly stamps: readonly number[]
   readonly name: string
   readonly digests: TaskDigests
@@ -29,9 +29,9 @@ interface Entry {
 type DigestOf = () => Promise<TaskDigests>
 
 /**
- * The names and digests of a job's tasks, so that tasks which have not changed are not read again. Nothing in it is believed unless every file and
- * directory of the task is the very one that it was made from: the same devices, inodes, sizes and times of change. A file that is added
- * or removed changes the time of its directory.
+ * The names and digests of a job's tasks, so that unchanged tasks are not read again. An entry is used only if every
+ * file and directory of the task is the very one it was made from: same devices, inodes, sizes and change times. Adding
+ * or removing a file changes the time of its directory.
  */
 export class TaskIndex {
   readonly #path: string
@@ -45,25 +45,28 @@ export class TaskIndex {
     this.#known = new Map(loadEntries(path))
   }
 
-  /** Null where there is no such job yet, or where the index could not be kept. */
+  /** Null if the job does not exist yet or the index could not be kept. */
   static of(jobDir: string, settleMs = usualSettleMs): TaskIndex | null {
     const stats = lstatSync(jobDir, { throwIfNoEntry: false })
     const isKept = stats?.isDirectory() === true && stats.uid === process.geteuid?.() && isCoherent(jobDir)
     return isKept ? new TaskIndex(join(jobDir, taskIndexName), settleMs) : null
   }
 
-  /** What a task is called and its digests, where it has not changed since it was read. */
+  /** The name and digests of a task that has not changed since it was read. */
   known(taskDir: string): NamedTask | null {
     const entry = this.#unchanged(taskDir)
     return entry && { name: entry.name, dir: resolve(taskDir), digests: entry.digests }
   }
 
-  /** Reads a task by `load`, which gets what knows its digests if they are known, and takes it in as it was before. */
+  /**
+   * Reads a task with `load`, which gets the known digests if there are any, and records it in its state before the
+   * read.
+   */
   async read<T extends NamedTask>(taskDir: string, load: (digest: DigestOf | null) => Promise<T>): Promise<T> {
     const known = this.#unchanged(taskDir)
     const before = known ?? stampTree(taskDir, Date.now() - this.#settleMs)
     const task = await load(known && (async () => known.digests))
-    // Changed while it was read: its digests are others now.
+    // Changed while it was read, so its digests have changed.
     if (known && !this.#unchanged(taskDir)) return this.read(taskDir, load)
     if (known?.name === task.name) return task
     this.#changed ||= before !== null || this.#known.has(taskDir)
@@ -77,7 +80,7 @@ export class TaskIndex {
     return entry && isUnchanged(taskDir, entry) ? entry : null
   }
 
-  /** Keeps what is new; what cannot be written is left out. */
+  /** Saves new entries; those that cannot be written are left out. */
   async save(): Promise<void> {
     if (!this.#changed) return
     try {
@@ -87,7 +90,7 @@ export class TaskIndex {
   }
 }
 
-/** What is torn, foreign or another user's counts as nothing. */
+/** A torn or foreign file, or one of another user, is ignored. */
 function loadEntries(path: string): readonly (readonly [string, Entry])[] {
   const [sum, text] = (readOurs(path) ?? '').trimEnd().split('\t', 2)
   if (text === undefined || sum !== sumOf(text)) return []
@@ -102,7 +105,7 @@ function readOurs(path: string): string | null {
   }
 }
 
-/** By hand: a schema takes as long as all the rest of the reading. */
+/** Checked without a schema, which would take as long as the rest of the reading. */
 function isEntry(value: unknown): value is Entry {
   const { paths, stamps, name, digests } = Object(value)
   const { dirhash, content } = Object(digests)
@@ -126,8 +129,8 @@ function isUnchanged(taskDir: string, { paths, stamps }: Entry): boolean {
 }
 
 /**
- * Null for a task with links or special files, one that is large or cannot be read, one that changed too short a time ago, and one on a
- * disk that may answer from memory.
+ * Null for a task that has links or special files, is too large, cannot be read or has changed too recently, or whose
+ * disk may answer from a cache.
  */
 function stampTree(taskDir: string, beforeMs: number): Pick<Entry, 'paths' | 'stamps'> | null {
   if (!isPlain(statOf(taskDir, '')) || !isCoherent(taskDir)) return null

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TaskDraft } from '../core/row.ts'
 import { openTaskSet } from './task-set.ts'
 
-/** Dies at the nth renaming or removal. A removal in which it dies has removed one file. */
+/** Dies at the nth rename or removal. A removal that dies has removed one file. */
 const dieAtNth = `
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
@@ -78,7 +78,7 @@ function draftOf(name: string, age: 'old' | 'new'): TaskDraft {
   return { name, instruction: age, files, lineage }
 }
 
-/** A set with two tasks of rows that are not finished. */
+/** A set with two tasks from unfinished rows. */
 async function makeUnfinished(dir: string): Promise<void> {
   const set = await openTaskSet(dir, { made: 'here' })
   for (const name of ['a', 'b']) {
@@ -88,7 +88,10 @@ async function makeUnfinished(dir: string): Promise<void> {
   await set.close()
 }
 
-/** Each task of a set, with its age; one that lacks a file or has another's with the names of all its files. */
+/**
+ * Each task of a set with its age; a task that lacks a file or has another task's is shown with the names of all its
+ * files.
+ */
 async function tasksIn(dir: string): Promise<string[]> {
   const tasksDir = join(dir, 'tasks')
   const names = await readdir(tasksDir).catch((): string[] => [])

@@ -12,67 +12,69 @@ import { openJsonLines, readJsonLines } from '../lib/jsonl.ts'
 import { readJson } from '../lib/parse-json.ts'
 import { acquireOwner } from './job-owner.ts'
 
-/** A row, or a task made of it, that is not in the set, and why. */
+/** A row, or a task made from it, that is not in the set, and why. */
 export interface Reject {
   readonly row: string
   readonly task: string | null
-  /** A short word that counts are kept by. */
+  /** A short word under which rejects are counted. */
   readonly reason: string
   readonly detail: string
 }
 
-/** What became of one row: written once, when its tasks are in place. */
+/** The outcome of one row, written once when its tasks are in place. */
 export interface RowRecord {
-  /** Names the row, the code and the options that made the tasks: the same key need not be made again. */
+  /**
+   * Identifies the row, the code and the options that made the tasks: a row with the same key need not be made again.
+   */
   readonly key: string
   readonly row: string
   readonly tasks: readonly string[]
   readonly rejects: readonly Reject[]
 }
 
-/** A task that is written, but not yet in the set. */
+/** A task that is written but not yet in the set. */
 export interface StagedTask {
   readonly name: string
   readonly dir: string
   load(): Promise<Task>
-  /** Puts it into the set, over what a run that died there may have left. */
+  /** Moves it into the set, over anything left there by a run that died. */
   place(): Promise<void>
   discard(): Promise<void>
 }
 
-/** A folder of tasks that grows row by row and survives any kind of death. One process holds it at a time. */
+/** A folder of tasks that grows row by row and can be killed at any moment. One process holds it at a time. */
 export interface TaskSet {
   readonly dir: string
   readonly tasksDir: string
   /** For caches, kept between runs. */
   readonly workDir: string
-  /** For what is of use only to this run; removed when the set is closed. */
+  /** For files that only this run needs; removed when the set is closed. */
   readonly scratchDir: string
-  /** Rows that earlier runs finished, by key; what they made is in place. */
+  /** Rows that earlier runs finished, by key; their tasks are in place. */
   readonly done: ReadonlyMap<string, RowRecord>
-  /** Tasks that earlier runs put there for rows that they did not finish, by key. */
+  /** Tasks that earlier runs put in place for rows they did not finish, by key. */
   readonly begun: ReadonlyMap<string, readonly string[]>
   stage(draft: TaskDraft): Promise<StagedTask>
-  /** Writes down which tasks of a row are put into the set next. */
+  /** Records which tasks of a row are about to be put into the set. */
   begin(key: string, tasks: readonly string[]): Promise<void>
-  /** Writes down that they are there. */
+  /** Records that a row's tasks are in place. */
   finish(record: RowRecord): Promise<void>
   reject(reject: Reject): void
-  /** Removes what earlier runs put there for rows that they did not finish, except for these names, in lower case. */
+  /** Removes tasks of rows that earlier runs did not finish, except those with these names (in lower case). */
   removeUnfinished(kept: ReadonlySet<string>): Promise<void>
-  /** Writes summary.json and lets go; without a summary it only lets go. */
+  /** Writes summary.json, if given a summary, and releases the set. */
   close(summary?: object): Promise<void>
 }
 
-/** What a set was made with; a run that says anything else is refused. */
+/** What a set was made with; a run with a different identity is refused. */
 export type SetIdentity = Readonly<Record<string, unknown>>
 
 const identityFile = 'generate.json'
 
-/** What a set has beside its own work directory. */
+/** What a set contains besides its work directory. */
 const shown = ['tasks', 'rejects.jsonl', 'summary.json', identityFile]
 
-/** Opens a set, made if missing; `overwrite` empties one that is there. */
+/** Opens a set, creating it if missing; `overwrite` empties an existing one. */
 export async function openTaskSet(path: string, identity: SetIdentity, overwrite = false): Promise<TaskSet> {
   const dir = resolve(path)
   const workDir = join(dir, '.work')
@@ -108,7 +110,7 @@ async function openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner }: P
   const rejectsPath = join(dir, 'rejects.jsonl')
   const { done, begun } = await readJournal(journalPath, new Set(await readdir(tasksDir)))
   const journal = await openJsonLines(journalPath)
-  // Every run tells of all rejects, those of rows that an earlier run finished too.
+  // Every run reports all rejects, including those of rows that an earlier run finished.
   await rm(rejectsPath, { force: true })
   const rejects = await openJsonLines(rejectsPath)
   const places = makePlaces(join(scratchDir, 'staging'))
@@ -122,7 +124,7 @@ async function openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner }: P
     },
     finish: async (record) => {
       journal.append(record)
-      // A row whose line is lost with the process is made again, over what it left; a full disk is noticed soon.
+      // A row whose line is lost with the process is simply made again; flushing often reveals a full disk early.
       if (++finished % 64 === 0) await journal.flush()
     },
     reject: (reject) => rejects.append(reject),
@@ -143,7 +145,7 @@ async function openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner }: P
   }
 }
 
-/** Free places for tasks that are being made; two of one name lie in different folders. */
+/** Free places for tasks being made; two with the same name get different folders. */
 function makePlaces(staging: string) {
   const taken = new Set<string>()
   return {
@@ -179,7 +181,7 @@ async function stageIn(
         await rename(dir, target)
       } catch (error) {
         if (!['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error
-        // Left by a run that died before it wrote down that the row was finished.
+        // Left by a run that died before it recorded the row as finished.
         const old = await moveAside(target, scratchDir)
         await rename(dir, target)
         await old.remove()
@@ -193,7 +195,7 @@ async function stageIn(
   }
 }
 
-/** Removes a directory in one step. A task with only some of its files, left by a kill, would count as complete. */
+/** Removes a directory in one step. A task that a kill left with only some of its files would pass for complete. */
 async function removeAtOnce(dir: string, scratchDir: string): Promise<void> {
   await (await moveAside(dir, scratchDir)).remove()
 }
@@ -203,7 +205,7 @@ async function moveAside(dir: string, scratchDir: string): Promise<{ remove(): P
   try {
     await rename(dir, join(aside, 'dir'))
   } catch (error) {
-    // An overlay moves no directory of a layer below.
+    // An overlay file system cannot rename a directory from a lower layer.
     if (codeOf(error) === 'EXDEV') await rm(dir, { recursive: true, force: true })
     else if (!isMissing(error)) throw error
   }
@@ -212,7 +214,7 @@ async function moveAside(dir: string, scratchDir: string): Promise<{ remove(): P
 
 async function readJournal(path: string, there: ReadonlySet<string>): Promise<Pick<TaskSet, 'done' | 'begun'>> {
   const done = new Map<string, RowRecord>()
-  /** Of each name, the key of the row that was the last to put it there. */
+  /** For each name, the key of the row that put it there last. */
   const begun = new Map<string, string>()
   for await (const line of readJsonLines(path)) {
     const record = parseRecord(line)
@@ -239,7 +241,7 @@ function parseRecord(line: unknown): RowRecord | null {
   return { key, row, tasks, rejects }
 }
 
-/** Never writes into a folder of something else. */
+/** Never writes into a folder that belongs to something else. */
 async function refuseOtherFolder(dir: string): Promise<void> {
   const names = await readdir(dir).catch((error: unknown): string[] => {
     if (codeOf(error) === 'ENOENT') return []
@@ -279,7 +281,10 @@ async function checkIdentity(dir: string, identity: SetIdentity, scratchDir: str
   )
 }
 
-/** What was made with no task to show, and nothing by others, is not binding: a wrong path, for example, that is right by now. */
+/**
+ * An identity that has produced no tasks, in a folder with nothing else, is not binding: it may have been, for example,
+ * a wrong path that is now corrected.
+ */
 async function hasNothing(dir: string): Promise<boolean> {
   const strange = (await namesIn(dir)).filter((name) => name !== '.work' && !shown.includes(name))
   return strange.length === 0 && (await namesIn(join(dir, 'tasks'))).length === 0

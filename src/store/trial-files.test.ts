@@ -174,7 +174,7 @@ describe('many packed trials', () => {
     expect(await readAll(job, inOrder)).toEqual(inOrder.map(expected))
   })
 
-  /** The segment of a job and the members in it, to be written back with other bytes. */
+  /** Changes the bytes of one member in a job's segment and writes the segment back. */
   async function changeMember(job: string, nth: number, change: (bytes: Buffer) => Buffer): Promise<void> {
     const [segment, index] = ['segment-00000.tar.gz', 'index.jsonl'].map((name) => join(job, 'packed', name))
     const bytes = readFileSync(segment ?? '')

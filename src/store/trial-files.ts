@@ -8,11 +8,17 @@ import type { TrialStore } from './trial-store.ts'
 
 /** A store whose trials can be read file by file, without unpacking them. */
 export interface ReadableStore extends Pick<TrialStore, 'records' | 'close'> {
-  /** The wanted files of `agent/` and `verifier/`, of the trial and of its steps; links and what is no plain file are passed over. */
+  /**
+   * The wanted files in `agent/` and `verifier/` of the trial and of its steps; links and anything but regular files
+   * are skipped.
+   */
   readFiles(trialName: string, limitOf: LimitOf): Promise<TrialFile[]>
 }
 
-/** A job's trials for reading, whichever way they are laid out. Also fits a directory of trials that is no job. */
+/**
+ * Opens a job's trials for reading, whichever way they are laid out. Also works for a directory of trials that is not a
+ * job.
+ */
 export async function openForReading(jobDir: string, layout: 'harbor' | 'packed'): Promise<ReadableStore> {
   if (layout === 'packed') {
     const store = await openPackedStore(jobDir)
@@ -24,7 +30,7 @@ export async function openForReading(jobDir: string, layout: 'harbor' | 'packed'
   const disk = isLocal(jobDir) ? blockingDisk : patientDisk
   return {
     records: () => store.records(),
-    // An untrusted result.json may name any path as its trial.
+    // An untrusted result.json may give any path as its trial's name.
     readFiles: async (trialName, limitOf) =>
       /[/\\\0]|^\./.test(trialName) ? [] : readTrialDir(join(jobDir, trialName), limitOf, disk),
     close: () => store.close(),

@@ -160,7 +160,7 @@ const resumed = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('not-replayed'), reason: z.string() }),
 ])
 
-/** A trial's record.json; what comes from disk passes here before anyone believes it. */
+/** A trial's record.json; data from disk is validated here before it is used. */
 export const trialRecordSchema: z.ZodType<TrialRecord> = z.object({
   schema: z.literal('trial/1'),
   id: z.string(),
@@ -189,13 +189,13 @@ export function renderTrialRecord(record: TrialRecord, host: HostEnv = process.e
   return JSON.stringify({ ...record, config: redactTrialConfig(record.config, host) }, null, indent)
 }
 
-/** Our own record of a trial, or null when the text is none: cut short, or of another schema. */
+/** Our own record of a trial, or null when the text is cut short or has another schema. */
 export function parseTrialRecord(text: string): TrialRecord | null {
   const result = trialRecordSchema.safeParse(parseJson(text))
   return result.success ? result.data : null
 }
 
-/** The trial's id in a result or a record that is whole; Harbor does not write them at once. */
+/** The trial's id in a complete result or record; Harbor does not write them atomically. */
 export function idIn(text: string): string | null {
   try {
     const { id } = Object(readJson(text))
@@ -205,5 +205,5 @@ export function idIn(text: string): string | null {
   }
 }
 
-/** In a finished trial's directory: files that are about to take the place of others there. Seldom seen, only after a kill. */
+/** In a finished trial's directory: files about to replace others there. It remains only after a kill. */
 export const replacementName = '.replacement'

@@ -6,7 +6,7 @@ import { headLine, type IndexLine, type Member, renderIndexLine } from './index-
 import { type PackedIndex, segmentName } from './packed-index.ts'
 import type { Payload } from './payload.ts'
 
-/** What one line of the index is made of, before its place is known. */
+/** The contents of one index line before its place is known. */
 export type Addition =
   | { readonly kind: 'trial'; readonly trial: string; readonly payload: Payload; readonly recordText: string }
   | { readonly kind: 'failed-try'; readonly trial: string; readonly payload: Payload; readonly nth: number }
@@ -19,8 +19,9 @@ interface Waiting {
 }
 
 /**
- * The one writer of a packed store. Bytes go to the segment and are synced before the lines that name them go to the index and are synced;
- * only then is a call answered. Calls that wait while a batch is written go together in the next one and share its syncs.
+ * The only writer of a packed store. It first writes and syncs the bytes in the segment, then writes and syncs the
+ * index lines that name them, and only then answers the call. Calls that arrive while a batch is being written form the
+ * next batch and share its syncs.
  */
 export class Appender {
   readonly #dir: string
@@ -32,7 +33,7 @@ export class Appender {
   #running: Promise<void> | undefined
   #broken: unknown
 
-  /** `index` must be what the files hold: the caller has cut what a crash left. */
+  /** `index` must match the files: the caller has already cut off what a crash left. */
   constructor(dir: string, index: PackedIndex, rollBytes: number) {
     this.#dir = dir
     this.#index = index
@@ -55,7 +56,7 @@ export class Appender {
   }
 
   async #run(): Promise<void> {
-    // Calls made in the same turn belong to the first batch already.
+    // Lets calls made in the same turn join the first batch.
     await Promise.resolve()
     while (this.#waiting.length > 0) {
       const batch = this.#waiting
@@ -136,9 +137,9 @@ export class Appender {
     this.#index.bytes = at
   }
 
-  /** After a failed write the files must end where the index says; if even that fails, nothing may be appended any more. */
+  /** After a failed write the files must end where the index says; if even that fails, nothing more may be appended. */
   async #takeBack(indexStart: number, reason: unknown): Promise<void> {
-    // It is unknown what a disk that failed to sync has kept.
+    // After a failed sync, nobody knows what the disk has kept.
     if (codeOf(reason) === 'EIO') this.#broken = reason
     try {
       await this.#indexFile?.truncate(indexStart)
@@ -156,7 +157,7 @@ export class Appender {
     return file
   }
 
-  /** Only after a batch: until then its segments are still to be synced, or to be cut again. */
+  /** Only after a batch: until then its segments still have to be synced or cut back. */
   async #closeFull(): Promise<void> {
     const last = Math.max(...this.#segments.keys())
     for (const [number, file] of this.#segments) {
@@ -177,7 +178,7 @@ interface WrittenLine {
   readonly recordText: string | null
 }
 
-/** Opens a file for writing at places; one that is new has its name synced into the directory too. */
+/** Opens a file for positional writes; if it is new, syncs its name into the directory too. */
 async function openDurably(dir: string, name: string): Promise<FileHandle> {
   const file = await open(join(dir, name), constants.O_WRONLY | constants.O_CREAT, 0o644)
   await syncDir(dir)

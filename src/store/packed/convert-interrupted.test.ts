@@ -17,7 +17,7 @@ import { unpackJob } from './unpack-job.ts'
 
 const name = someTrialConfig().trialName
 
-/** A job whose only trial was cut off by a kill after some calls of its agent, while it was writing its trajectory. */
+/** A job whose only trial was killed after some calls of its agent, while its trajectory was being written. */
 async function killedJob(layout: Layout, calls: number): Promise<string> {
   const jobDir = join(await tempDir(), 'job')
   const config = defaultJobConfig()
@@ -41,7 +41,7 @@ async function interruptedTry(jobDir: string, layout: Layout, calls: number): Pr
   await expect.poll(() => readFile(join(dir, journalName), 'utf8')).toContain('do it')
 }
 
-/** How many replies the next run finds on the trial's tape, and how many tries it finds put aside. */
+/** How many replies the next run finds on the trial's tape, and how many tries it finds set aside. */
 async function kept(jobDir: string, layout: Layout): Promise<[turns: number, tries: number]> {
   const store = await openTrialStore(jobDir, layout)
   const turns = (await store.tapeOf(name))?.rounds.get(null)?.turns.length ?? 0

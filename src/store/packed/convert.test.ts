@@ -15,7 +15,7 @@ import { renderTrialRecord } from '../trial-record.ts'
 import { packJob } from './pack-job.ts'
 import { unpackJob } from './unpack-job.ts'
 
-/** A job of ours in the Harbor layout with these artifacts, one trial each; the first trial failed once before. */
+/** One of our jobs in the Harbor layout, with one trial per artifact tree; the first trial failed once before. */
 async function makeJob(jobDir: string, artifacts: readonly Tree[]): Promise<void> {
   const config = defaultJobConfig()
   const lock = { createdAt: '', invocation: null, nConcurrentTrials: 4, retry: config.retry, trials: [] }
@@ -125,11 +125,11 @@ test('goes on after an interruption between the steps that make one layout of th
   expect(await ids(jobDir)).toHaveLength(3)
   await packJob(jobDir)
   expect(await ids(jobDir)).toHaveLength(3)
-  // Packed, and the job says so, but directories are still there.
+  // Packed, and the job says so, but some directories remain.
   await writeTree(jobDir, Object.fromEntries(Object.entries(before).filter(([path]) => path.startsWith('trial-'))))
   expect(await packJob(jobDir)).toMatchObject({ trials: 3, leftAlone: [] })
   expect((await readdir(jobDir)).filter((name) => name.startsWith('trial-'))).toEqual([])
-  // Unpacked, and the job says so, but the packed files are still there.
+  // Unpacked, and the job says so, but the packed files remain.
   await unpackJob(jobDir)
   await writeTree(join(jobDir, 'packed'), packed)
   await unpackJob(jobDir)

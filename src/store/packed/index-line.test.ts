@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { type IndexLine, parseIndexLine, recordTextIn, renderIndexLine } from './index-line.ts'
 
 const whole = fc.oneof(fc.nat(), fc.constantFrom(0, Number.MAX_SAFE_INTEGER, 999_999_999_999_999))
-/** Names as trials have them, and any others that a directory can have. */
+/** Names like those of trials, and any others a directory can have. */
 const trial = fc.oneof(
   fc.constantFrom('task-1__AbC', 'a.b-c_d'),
   fc.string({ unit: 'binary', minLength: 1 }).filter((name) => /^[^./\\\0][^/\\\0]*$/.test(name)),
@@ -15,7 +15,7 @@ const anyLine: fc.Arbitrary<IndexLine> = fc.oneof(
   fc.record({ kind: fc.constant('forget' as const), batch: whole, trial }),
 )
 
-/** The line without its line feed, as a reader has it. */
+/** The line without its line feed, as a reader gets it. */
 const bytesOf = (line: IndexLine, recordText: string | null) =>
   Buffer.from(renderIndexLine(line, recordText)).subarray(0, -1)
 

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { parseJson } from '../../lib/parse-json.ts'
 
 const whole = z.number().int().nonnegative()
-/** The rule of the Harbor layout, because these become names of directories. */
+/** The same rule as in the Harbor layout, because these become directory names. */
 const trial = z.string().regex(/^[^./\\\0][^/\\\0]*$/)
 
-/** Where the gzip member of a trial lies, and what its bytes hash to. */
+/** Where a trial's gzip member lies, and the hash of its bytes. */
 const member = { trial, segment: whole, offset: whole, length: whole, sha256: z.string() }
-/** Where the batch begins that the line was written with: lines of one batch became durable together. */
+/** Where the line's batch begins: lines of one batch became durable together. */
 const batch = whole
 
 const lineSchema = z.discriminatedUnion('kind', [
@@ -16,7 +16,10 @@ const lineSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('forget'), batch, trial }),
 ])
 
-/** One line of index.jsonl: a trial was committed (then its record follows in the line), one of its tries was put aside, or it was taken back. */
+/**
+ * One line of index.jsonl: a trial was committed (its record follows in the line), one of its tries was set aside, or
+ * it was retracted.
+ */
 export type IndexLine = z.output<typeof lineSchema>
 export type Member = z.output<z.ZodObject<typeof member>>
 
@@ -30,13 +33,13 @@ export function isHead(text: string): boolean {
   return headSchema.safeParse(parseJson(text)).success
 }
 
-/** A quote inside a name is escaped, so the first of these is where the record begins. */
+/** A quote inside a name is escaped, so the record begins at the first match. */
 const recordKey = ',"record":'
 const closingBrace = 0x7d
 
 /**
- * One line of the index without its record, which costs ten times as much to parse; null when the bytes are none.
- * What a crash can do to a record shows all the same: the line is cut short, or has zeros in it.
+ * Parses an index line without its record, which costs ten times as much; null when the bytes are not a line. Crash
+ * damage to a record still shows: the line is cut short or contains zeros.
  */
 export function parseIndexLine(line: Buffer): IndexLine | null {
   if (line.at(-1) !== closingBrace || line.includes(0)) return null
@@ -52,12 +55,12 @@ const number = '(0|[1-9][0-9]{0,14})'
 const usualPattern = new RegExp(
   `^\\{"kind":"trial","batch":${number},"trial":"(\\w[\\w.-]*)","segment":${number},"offset":${number},"length":${number},"sha256":"(\\w*)"${recordKey}`,
 )
-/** Enough for what stands before a record, with a trial's name of usual length. */
+/** Enough for what precedes a record, for a trial name of usual length. */
 const usualBytes = 400
 
 /**
- * A line of the index at a place in bytes without zeros. Nearly all lines are as we write them: what they say is plain, at a fraction of what
- * parsing takes. Null for every other.
+ * Parses an index line at a position in bytes without zeros. Nearly all lines look the way we write them and can be
+ * read directly at a fraction of the cost of parsing. Null for any other line.
  */
 export function usualLine(bytes: Buffer, from: number, to: number): IndexLine | null {
   if (bytes[to - 1] !== closingBrace) return null
@@ -79,7 +82,7 @@ export function recordTextIn(line: Buffer): string {
   return line.toString('utf8', line.indexOf(recordKey) + recordKey.length, line.length - 1)
 }
 
-/** The text of a line; a record is handed over as text because it was rendered without secrets. */
+/** The text of a line. The record is passed as text because it was already rendered without secrets. */
 export function renderIndexLine(line: IndexLine, recordText: string | null): string {
   const text = JSON.stringify(line)
   return recordText === null ? `${text}\n` : `${text.slice(0, -1)}${recordKey}${recordText}}\n`

@@ -25,7 +25,7 @@ export interface LeftAlone {
 }
 
 export interface PackedJob {
-  /** Trials that are packed now. */
+  /** Trials that are now packed. */
   readonly trials: number
   readonly packedBytes: number
   /** Directories that stay where they are. */
@@ -39,14 +39,15 @@ export interface ConvertOptions {
   readonly signal?: AbortSignal
 }
 
-/** Trials are packed here first: until the directory has its final name, the job is in the Harbor layout. */
+/** Trials are packed here first: until this directory gets its final name, the job is in the Harbor layout. */
 const staging = '.packing'
-/** As many as wait for one sync, which on a slow disk takes longer than packing a trial. */
+/** How many share one sync, which on a slow disk takes longer than packing a trial. */
 const trialsAtOnce = 128
 
 /**
- * Turns the trial directories of a job into packed files. Interrupted at any moment, the job is whole in one layout or the other,
- * and the same call goes on: every directory stays until all are packed, synced, and the job says that it is packed.
+ * Turns a job's trial directories into packed files. If interrupted at any moment, the job is whole in one layout or
+ * the other, and the same call resumes: every directory stays until all are packed and synced and the job says that it
+ * is packed.
  */
 export async function packJob(jobDir: string, options: ConvertOptions = {}): Promise<PackedJob> {
   const releaseOwner = await acquireOwner(jobDir)
@@ -61,7 +62,7 @@ export async function packJob(jobDir: string, options: ConvertOptions = {}): Pro
 
 async function packTrials(job: JobDir, options: ConvertOptions): Promise<void> {
   const [packed, stage] = [join(job.dir, 'packed'), join(job.dir, staging)]
-  // A crash came after the files had their name and before the job said so.
+  // A crash came after the files got their final name and before the job said so.
   if (await exists(packed)) await rename(packed, stage)
   await mkdir(stage, { recursive: true })
   const store = await openPackedStore(job.dir, { ...options, dirName: staging, blocking: true })
@@ -91,14 +92,15 @@ async function adoptAll(store: PackedStore, stage: string, job: JobDir, options:
     options.signal?.throwIfAborted()
     options.onProgress?.(++done)
   }
-  // A directory without a result stays where it is, but the run that finishes the trial must know its tries and its tape.
+  // A directory without a result stays where it is, but the run that finishes the trial must find its tries and its
+  // tape.
   for (const name of (await trialDirs(job.dir)).filter((name) => !seen.has(name)))
     await explained(name, () => store.adoptUnfinished(join(job.dir, name), name))
-  // What an earlier run packed and a user has removed or run again since.
+  // Trials that an earlier run packed and that a user has since removed or run again.
   for (const name of store.index.trials.keys()) if (!seen.has(name)) await store.forget(name)
 }
 
-/** A tree that cannot be packed is the user's to change; what the disk says passes as it is. */
+/** A tree that cannot be packed is a UserError, because the user can fix it; system errors pass unchanged. */
 export async function explained<T>(trial: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -111,19 +113,19 @@ export async function explained<T>(trial: string, work: () => Promise<T>): Promi
   }
 }
 
-/** Removes every trial directory whose files are packed, byte for byte. */
+/** Removes every trial directory whose files are packed byte for byte. */
 async function removePacked(job: JobDir, options: ConvertOptions): Promise<PackedJob> {
   const store = await openPackedStore(job.dir, options)
   const packed = join(job.dir, 'packed')
   const trash = await makeScratchDir(join(job.dir, '.packed-'))
   const judge = async (name: string): Promise<LeftAlone | null> => {
     const dir = join(job.dir, name)
-    // Everything below blocks; between two trials the process must hear that it is to end.
+    // Everything below blocks; yield between trials so that the process can receive signals.
     await setImmediate()
     if (!isFinished(dir)) return { trial: name, reason: 'it is not finished' }
     if (!(await hasSameFiles(dir, name, packed, store.index)))
       return { trial: name, reason: 'it differs from what is packed under that name' }
-    // Moved away at once, so that no reader meets half of it.
+    // Renamed in one step, so that no reader finds half of it.
     renameSync(dir, join(trash, name))
     await removeTree(join(trash, name))
     return null

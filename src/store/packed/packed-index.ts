@@ -6,16 +6,16 @@ import { Line, placesIn, readLineChunks } from '../../lib/lines.ts'
 import { type IndexLine, isHead, type Member, parseIndexLine, usualLine } from './index-line.ts'
 
 export interface FinishedTrial extends Member {
-  /** Where its line starts in the index, and where the next one does. */
+  /** Where the trial's line starts in the index, and where the next one does. */
   readonly lineAt: number
   readonly lineEnd: number
 }
 
-/** What an index says in the end, after everything that was added and taken back. */
+/** The final state of an index, after everything that was added and retracted. */
 export class PackedIndex {
   readonly trials = new Map<string, FinishedTrial>()
   readonly failedTries = new Map<string, Map<number, Member>>()
-  /** Bytes of the index file that are lines; what follows is the torn end of a crash. */
+  /** Bytes of the index file that are whole lines; anything after them was torn by a crash. */
   bytes = 0
   /** Bytes of each segment that belong to some member. */
   readonly segmentBytes = new Map<number, number>()
@@ -38,7 +38,7 @@ export class PackedIndex {
     this.firstOpenSegment = Math.max(this.firstOpenSegment, segment + 1)
   }
 
-  /** Every name the store knows: finished trials, and those of which only failed tries are kept. */
+  /** Every name the store knows: finished trials, and trials with only failed tries. */
   names(): Set<string> {
     return new Set([...this.trials.keys(), ...this.failedTries.keys()])
   }
@@ -47,7 +47,7 @@ export class PackedIndex {
     return this.failedTries.get(trial) ?? new Map()
   }
 
-  /** The number for the next try put aside: a number once taken is not taken again. */
+  /** The number for the next try to set aside; numbers are never reused. */
   nextTry(trial: string, least: number): number {
     return Math.max(least, ...[...this.triesOf(trial).keys()].map((nth) => nth + 1))
   }
@@ -63,7 +63,7 @@ export function segmentName(segment: number): string {
   return `segment-${String(segment).padStart(5, '0')}.tar.gz`
 }
 
-/** Reads an index as far as it is whole, and believes of it only what has its bytes in a segment. Changes nothing on disk. */
+/** Reads an index up to its torn end, and accepts only lines whose bytes are in a segment. Changes nothing on disk. */
 export async function loadIndex(packedDir: string): Promise<PackedIndex> {
   const index = new PackedIndex()
   const sizes = await segmentSizes(packedDir)
@@ -139,7 +139,10 @@ function notAnIndex(path: string, text: string): UserError {
   )
 }
 
-/** A torn end is a crash and is cut; a bad line before others that became durable later is lost data, which must not be cut. */
+/**
+ * A torn end comes from a crash and is cut off; a bad line before others that became durable later is lost data and
+ * must not be.
+ */
 function damaged(path: string, at: number): BoundaryError {
   return new BoundaryError('store', `${path} is damaged at byte ${at}: restore it from a backup`, { retryable: false })
 }

@@ -7,7 +7,10 @@ import { parseTrialRecord } from '../trial-record.ts'
 import { parseIndexLine, recordTextIn } from './index-line.ts'
 import type { PackedIndex } from './packed-index.ts'
 
-/** Every finished trial of a packed job, many at a time: its index.jsonl holds all records, but copies of many are read sooner. */
+/**
+ * Yields every finished trial of a packed job in batches. Its index.jsonl holds all records, but for many trials the
+ * copies in the record index are faster to read.
+ */
 export async function* readPackedRecords(
   { job, packed }: { readonly job: string; readonly packed: string },
   index: PackedIndex,
@@ -29,7 +32,7 @@ export async function* readPackedRecords(
   yield* readIndexed(job, new Set(trials.keys()), { stampOf, read } satisfies RecordFiles, options)
 }
 
-/** The records of finished trials whose lines are in a part of index.jsonl. */
+/** The records of finished trials whose lines lie in a range of index.jsonl. */
 export async function* recordsBetween(
   packedDir: string,
   { trials }: PackedIndex,

@@ -21,12 +21,15 @@ const anyOp: fc.Arbitrary<Op> = fc.record({
   size: fc.nat({ max: 3000 }),
 })
 
-/** What the store must hold: each finished trial's id. The id tells its files, because they are made from it. */
+/** What the store must hold: each finished trial's id. The files are derived from the id. */
 type Model = ReadonlyMap<string, string>
 
 const contentOf = (id: string) => Buffer.from(id.repeat(50)).toString('latin1')
 
-/** Does one thing to a store and tells what it must hold afterwards; what makes no sense is left undone. */
+/**
+ * Applies one operation to a store and returns what the store must then hold; operations that make no sense are
+ * skipped.
+ */
 async function apply(store: PackedStore, model: Model, op: Op, id: string): Promise<Model> {
   const record = someRecord({ name: op.trial, id, ...(op.kind === 'fail' ? { end: failed() } : {}) })
   if (op.kind === 'retract') {
@@ -54,8 +57,8 @@ async function sizesOf(jobDir: string): Promise<Map<string, number>> {
 }
 
 /**
- * Leaves the files as a crash may: each at any size between before and after, or with zeros instead of what was written.
- * The index is written after the segments are synced, so where a segment has zeros the index has nothing new.
+ * Leaves the files as a crash may: each at any size between before and after, or with zeros instead of the written
+ * bytes. The index is written after the segments are synced, so where a segment has zeros the index has nothing new.
  */
 async function crash(
   jobDir: string,

@@ -23,20 +23,21 @@ import { memberOptions, restoreTrial } from './restore.ts'
 
 export interface PackedStoreOptions {
   readonly host?: HostEnv
-  /** A segment of this size is followed by another. Default 256 MiB. */
+  /** A segment that reaches this size is followed by a new one. Default 256 MiB. */
   readonly rollBytes?: number
-  /** The directory of segments and index, for a job that is on its way from one layout to the other. Default `packed`. */
+  /** The directory of segments and index, for a job being converted between layouts. Default `packed`. */
   readonly dirName?: string
-  /** True for a program that does nothing else meanwhile: directories are read by blocking calls. */
+  /** True for a program that does nothing else at the time: directories are read with blocking calls. */
   readonly blocking?: boolean
-  /** How its records are read. */
+  /** How the records are read. */
   readonly reading?: IndexOptions
 }
 
 /**
- * Trials in a few append-only files: `packed/segment-00000.tar.gz` holds one gzip member with a tar per trial, `packed/index.jsonl`
- * says where each lies and holds its record. A trial is finished exactly when its line in the index is whole and its bytes are there.
- * Trials at work are directories in `.work/`, laid out as in the Harbor layout. Reading changes nothing of this.
+ * Trials in a few append-only files: `packed/segment-00000.tar.gz` holds one gzip member with a tar per trial,
+ * `packed/index.jsonl` says where each lies and holds its record. A trial is finished exactly when its index line is
+ * whole and its bytes are present. Trials in progress are directories in `.work/`, laid out as in the Harbor layout.
+ * Reading changes none of this.
  */
 export async function openPackedStore(jobDir: string, options: PackedStoreOptions = {}): Promise<PackedStore> {
   const dirs = {
@@ -48,7 +49,7 @@ export async function openPackedStore(jobDir: string, options: PackedStoreOption
   return new PackedStore(dirs, await loadIndex(dirs.packed), options)
 }
 
-/** Where a try lies that is packed. */
+/** Where a packed try is stored. */
 interface TryPlace {
   readonly store: TrialStore
   readonly root: string
@@ -122,7 +123,7 @@ export class PackedStore implements TrialStore {
     await rm(dir, { recursive: true, force: true })
   }
 
-  /** Commits a finished trial's directory from anywhere, as it is, and leaves it there. */
+  /** Commits a finished trial's directory from any location, as it is, and leaves the directory there. */
   async adopt(dir: string, record: TrialRecord): Promise<{ packedBytes: number }> {
     const appender = await this.#ready()
     const payload = await this.#pack(dir, memberOptions(record.name))
@@ -136,12 +137,15 @@ export class PackedStore implements TrialStore {
     await this.#ready()
   }
 
-  /** Keeps of an unfinished trial's directory, anywhere, what its model said and the tries that were put aside. Removes nothing. */
+  /**
+   * Keeps the model's replies and the tries set aside from an unfinished trial's directory, wherever it is. Removes
+   * nothing.
+   */
   async adoptUnfinished(dir: string, trialName: string): Promise<void> {
     await this.#keepTry(await this.#ready(), trialName, dir)
   }
 
-  /** Drops a finished trial as if it had never been. */
+  /** Drops a finished trial as if it had never existed. */
   async forget(trialName: string): Promise<void> {
     const appender = await this.#ready()
     await appender.append([{ kind: 'forget', trial: trialName }])
@@ -194,17 +198,20 @@ export class PackedStore implements TrialStore {
     const appender = await this.#appender
     await appender?.close()
     if (appender) {
-      // What could not be committed was paid for all the same.
+      // Model calls of trials that could not be committed were paid for all the same.
       for (const trial of await this.#atWork()) await this.#tapes.keep(trial, join(this.#dirs.work, trial))
       await rm(this.#dirs.work, { recursive: true, force: true })
     }
     this.#appender = undefined
   }
 
-  /** Before the first write: cuts what a crash left behind, and keeps of a dead process's work only what was committed. */
+  /**
+   * Before the first write: cuts off what a crash left behind, and keeps from a dead process's work only what was
+   * committed.
+   */
   #ready(): Promise<Appender> {
     this.#appender ??= this.#open().catch((error: unknown) => {
-      // A machine that has run out of something may have it again for the next who asks.
+      // The cause, such as a full disk, may be gone by the next call.
       this.#appender = undefined
       throw error
     })
@@ -219,14 +226,14 @@ export class PackedStore implements TrialStore {
     return appender
   }
 
-  /** The trials whose files are not committed. */
+  /** Trials whose files are not yet committed. */
   async #atWork(): Promise<string[]> {
     const entries = await readdir(this.#dirs.work, { withFileTypes: true }).catch(() => [])
     return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
   }
 
   async #keepTry(appender: Appender, trial: string, dir: string): Promise<void> {
-    // A trial that is committed has no use for a tape, even if its files are still there.
+    // A committed trial needs no tape, even if its working files are still there.
     if (!this.index.trials.has(trial)) await this.#tapes.keep(trial, dir)
     await keepInterruptedTry(dir, this.index.nextTry(trial, 1))
     const known = this.index.triesOf(trial)
@@ -248,7 +255,7 @@ export class PackedStore implements TrialStore {
     }
   }
 
-  /** A finished trial's files in a directory of their own: other trials may be at work beside it. */
+  /** Puts a finished trial's files into a directory of their own: other trials may be in progress next to it. */
   async #stageOf(trialName: string): Promise<string> {
     await mkdir(this.#dirs.work, { recursive: true })
     const stage = await makeScratchDir(join(this.#dirs.work, '.stage-'))
@@ -256,7 +263,7 @@ export class PackedStore implements TrialStore {
     return stage
   }
 
-  /** Turns the files at work into `failed-N.tar.gz`, the way the Harbor layout keeps them, and packs that one file. */
+  /** Packs the working files into `failed-N.tar.gz`, as the Harbor layout does, and commits that one file. */
   async #packTry(trial: string, least: number, record: TrialRecord, place: Partial<TryPlace> = {}) {
     const { store = this.#workshop, root = this.#dirs.work } = place
     const nth = this.index.nextTry(trial, least)

@@ -4,7 +4,7 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { draftBeside, removeDraft } from '../../lib/drafts.ts'
 
-/** Bytes on their way into a segment: in memory when they are few, in a file of their own otherwise. */
+/** Bytes on their way into a segment: in memory if small, otherwise in a temporary file. */
 export interface Payload {
   readonly length: number
   readonly sha256: string
@@ -14,7 +14,7 @@ export interface Payload {
 
 const memoryLimitBytes = 4 << 20
 
-/** Collects a stream; what memory should not hold goes to a file in `spillDir`. */
+/** Collects a stream; what is too large for memory goes to a file in `spillDir`. */
 export async function collectPayload(source: AsyncIterable<Uint8Array>, spillDir: string): Promise<Payload> {
   const hash = createHash('sha256')
   const spill = new Spill(spillDir)

@@ -13,7 +13,7 @@ import { readMember } from './restore.ts'
 
 type LimitOf = (folder: TrialFile['folder'], name: string) => number | null
 
-/** Reads chosen files of packed trials out of their members, without writing anything to disk. */
+/** Reads selected files of packed trials from their members without writing anything to disk. */
 export function readPackedFiles(packedDir: string, index: PackedIndex) {
   const small = new SmallMembers(packedDir, index)
   return {
@@ -35,14 +35,17 @@ export function readPackedFiles(packedDir: string, index: PackedIndex) {
 
 const hint = 'jobs show lists the trials of a job'
 
-/** Members up to this size are read at once: a stream costs more than reading them. */
+/** Members up to this size are read in one go: a stream costs more than reading them. */
 const fewBytes = 1 << 20
-/** So much is read ahead, and so much of what comes out of it is held. With twice as much, decompressing takes a sixth longer: it leaves the processor's cache. */
+/**
+ * Limits on the bytes read ahead and on the decompressed bytes held. With twice as much, decompressing takes a sixth
+ * longer because it no longer fits into the processor's cache.
+ */
 const ahead = { bytes: 64 << 10, tarBytes: 2 << 20 }
 
 /**
- * The tars of small members. Once they are asked for in about the order in which they lie, those that follow are read and decompressed
- * together with one that is asked for, which costs half as much for each.
+ * The tars of small members. Once members are requested roughly in the order in which they lie, the ones that follow
+ * are read and decompressed together with the requested one, which halves the cost of each.
  */
 class SmallMembers {
   readonly #packedDir: string
@@ -58,7 +61,7 @@ class SmallMembers {
     this.#index = index
   }
 
-  /** Null for a member that is large, or damaged: reading it as a stream says what is wrong. */
+  /** Null for a member that is large or damaged: reading it as a stream then reports what is wrong. */
   async tarOf(member: Member): Promise<Uint8Array | null> {
     if (member.length > fewBytes) return null
     const { fd } = await this.#segmentOf(member.segment)
@@ -69,7 +72,7 @@ class SmallMembers {
     this.#ready.clear()
     if (!last || !isNext(last, member)) return readOne(fd, member)
     const tar = this.#readRun(fd, this.#runFrom(member))
-    // The next one is read by itself, so that what cannot be read ahead is not tried each time.
+    // The next one is read by itself, so that a failing read-ahead is not repeated each time.
     if (!tar) this.#last = null
     return tar ?? readOne(fd, member)
   }
@@ -85,12 +88,12 @@ class SmallMembers {
     if (known) return known
     const file = open(join(this.#packedDir, segmentName(segment)), 'r')
     this.#segments.set(segment, file)
-    // One that cannot be opened now may be there for the next that asks.
+    // A segment that cannot be opened now may open on the next request.
     file.catch(() => this.#segments.delete(segment))
     return file
   }
 
-  /** A member and those that lie right behind it. */
+  /** A member and those directly after it. */
   #runFrom(member: Member): readonly Member[] {
     if (this.#places.size === 0) {
       this.#inOrder = [...this.#index.trials.values()].sort((a, b) => a.segment - b.segment || a.offset - b.offset)
@@ -106,13 +109,16 @@ class SmallMembers {
     return this.#inOrder.slice(from, to)
   }
 
-  /** The tar of the first of some members that lie in a row; those of the others are kept. Null when they must be read one by one. */
+  /**
+   * Reads consecutive members: returns the first one's tar and keeps the others. Null when they must be read one by
+   * one.
+   */
   #readRun(fd: number, run: readonly Member[]): Uint8Array | null {
     const bytes = run.length > 1 ? readBytes(fd, run) : null
     const parts = bytes ? partsOf(bytes, run) : []
     if (!bytes || parts.length < 2) return null
     const [bytesIn, bytesOut] = [sumOf(parts, 'length'), sumOf(parts, 'size')]
-    // One gzip after another is gzip, too.
+    // Concatenated gzip members are valid gzip.
     const tars = gunzipFew(bytes.subarray(0, bytesIn), bytesOut)
     if (tars?.length !== bytesOut) return null
     let at = 0
@@ -134,7 +140,7 @@ function readOne(fd: number, member: Member): Uint8Array | null {
   return bytes && isWhole(bytes, member) ? gunzipFew(bytes) : null
 }
 
-/** Blocking: so few bytes are there sooner than another thread could be asked for them. */
+/** Blocking: for so few bytes this is faster than handing the read to another thread. */
 function readBytes(fd: number, run: readonly Member[]): Buffer | null {
   const length = run.reduce((sum, member) => sum + member.length, 0)
   const bytes = Buffer.allocUnsafe(length)
@@ -144,11 +150,11 @@ function readBytes(fd: number, run: readonly Member[]): Buffer | null {
 interface Part {
   readonly member: Member
   readonly length: number
-  /** How long its tar is said to be. */
+  /** The size its tar is said to have. */
   readonly size: number
 }
 
-/** The members whose bytes these are, up to the first that is damaged or too much. */
+/** The members that these bytes hold, up to the first one that is damaged or too large. */
 function partsOf(bytes: Buffer, run: readonly Member[]): Part[] {
   const parts: Part[] = []
   let [at, out] = [0, 0]
@@ -171,10 +177,10 @@ function isWhole(bytes: Uint8Array, { sha256 }: Member): boolean {
   return hash('sha256', bytes, 'hex') === sha256
 }
 
-/** Where in a trial the files are that `placeOf` may know. */
+/** The folders of a trial whose files `placeOf` may recognize. */
 const folders = ['agent/', 'verifier/', 'steps/'].map((folder) => Buffer.from(folder))
 
-/** Its bytes are known to be those that were written. */
+/** Its bytes are known to be the ones that were written. */
 function collectFew(tar: Uint8Array, trial: string, limitOf: LimitOf): TrialFile[] {
   const files: TrialFile[] = []
   for (const { name, content } of plainFilesIn(tar, Buffer.byteLength(trial) + 1, folders) ?? filesIn(tar)) {
@@ -207,7 +213,7 @@ function byName(a: TrialFile, b: TrialFile): number {
 
 type Place = Pick<TrialFile, 'step' | 'folder' | 'name'>
 
-/** Most trials have files of the same names. */
+/** A cache, because most trials have files with the same names. */
 const places = new Map<string, Place | null>()
 const mostPlaces = 1000
 
@@ -239,7 +245,7 @@ async function firstBytes(entry: TarEntry, limitBytes: number): Promise<Uint8Arr
   for await (const chunk of entry.body) {
     const part = chunk.subarray(0, left)
     left -= part.length
-    // A copy when it is one of many: a small part must not keep a large chunk alive.
+    // Copy a part of a larger chunk: a small part must not keep a large chunk alive.
     parts.push(part.length === entry.size ? part : Buffer.from(part))
     if (left === 0) break
   }

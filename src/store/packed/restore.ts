@@ -7,12 +7,14 @@ import { ArchiveError, type ExtractOptions, extractInto, type PackOptions } from
 import type { Member } from './index-line.ts'
 import { type PackedIndex, segmentName } from './packed-index.ts'
 
-/** How the files of a trial go into a member: everything as it is, in a directory of the trial's name. */
+/** How a trial's files go into a member: everything unchanged, in a directory with the trial's name. */
 export function memberOptions(trial: string): PackOptions {
   return { prefix: `${trial}/`, links: 'keep', special: 'skip', modes: 'kept' }
 }
 
-/** What comes back is what went in, but the job may be untrusted: links that lead out are left where they are packed. */
+/**
+ * Restores exactly what was packed, but the job may be untrusted: links that lead out of the trial are not restored.
+ */
 const restoreOptions: ExtractOptions = {
   links: 'inside',
   onRefused: 'drop',
@@ -20,11 +22,14 @@ const restoreOptions: ExtractOptions = {
   modes: 'kept',
   limitBytes: 2 ** 43,
   limitEntries: 10_000_000,
-  // A trial holds what several downloads brought, each of them within the usual limit, under longer names.
+  // A trial holds the results of several downloads, each within the usual limit, under longer names.
   limitNameChars: 2 ** 30,
 }
 
-/** Unpacks a trial and the tries put aside into `dir/<trial>`, where `dir` is an empty directory; answers how many entries stayed behind. */
+/**
+ * Unpacks a trial and its tries set aside into `dir/<trial>`, where `dir` is an empty directory; returns how many
+ * entries were left out.
+ */
 export async function restoreTrial(packedDir: string, index: PackedIndex, trial: string, dir: string): Promise<number> {
   const finished = index.trials.get(trial)
   const dropped = finished ? await extractMember(packedDir, finished, dir) : 0
@@ -49,7 +54,7 @@ async function extractMember(packedDir: string, member: Member, dir: string): Pr
   }
 }
 
-/** The compressed bytes of a member; other bytes than were written throw at the end. */
+/** The compressed bytes of a member; throws at the end if they are not the bytes that were written. */
 export async function* readMember(packedDir: string, member: Member): AsyncGenerator<Uint8Array, void, void> {
   const { segment, offset, length, sha256 } = member
   const path = join(packedDir, segmentName(segment))

@@ -30,7 +30,7 @@ function fewOf(packedDir: string, member: Member): Uint8Array | null {
   return member.length <= fewBytes ? gunzipFew(readFew(packedDir, member)) : null
 }
 
-/** What is damaged or large is read as a stream, which says what is wrong with it. */
+/** A damaged or large member is read as a stream, which reports what is wrong with it. */
 async function* tarOf(
   packedDir: string,
   member: Member,

@@ -16,17 +16,18 @@ import { restoreTrial } from './restore.ts'
 import { hasSameFiles } from './same-files.ts'
 
 export interface UnpackedJob {
-  /** Trials that are directories now. */
+  /** Trials that are now directories. */
   readonly trials: number
-  /** Links that lead out of their trial, which are not made again. */
+  /** Links that lead out of their trial; they are not restored. */
   readonly droppedLinks: number
 }
 
 const trialsAtOnce = 4
 
 /**
- * Turns a packed job back into trial directories. Interrupted at any moment, the job is whole in one layout or the other,
- * and the same call goes on: the packed files stay until every directory is in place, synced, and the job says so.
+ * Turns a packed job back into trial directories. If interrupted at any moment, the job is whole in one layout or the
+ * other, and the same call resumes: the packed files stay until every directory is in place and synced and the job says
+ * so.
  */
 export async function unpackJob(jobDir: string, options: ConvertOptions = {}): Promise<UnpackedJob> {
   const releaseOwner = await acquireOwner(jobDir)
@@ -34,7 +35,7 @@ export async function unpackJob(jobDir: string, options: ConvertOptions = {}): P
     const job = await loadJobDir(jobDir)
     const store = await openPackedStore(job.dir, options)
     const droppedLinks = job.layout === 'packed' ? await restoreAll(job, store, options) : 0
-    // The job says that its trials are directories: whatever is packed is what an interruption left.
+    // The job says that its trials are directories: anything still packed was left by an interruption.
     await removeAway(job.dir, 'packed')
     return { trials: store.index.trials.size, droppedLinks }
   } finally {
@@ -64,7 +65,7 @@ async function restoreAll(job: JobDir, store: PackedStore, options: ConvertOptio
   return droppedLinks
 }
 
-/** Renamed away first, because for a job that Harbor made the name `packed` alone says how it is laid out. */
+/** Renamed first, because in a Harbor job the name `packed` alone decides the layout. */
 async function removeAway(jobDir: string, name: string): Promise<void> {
   const away = draftBeside(join(jobDir, name))
   if (await exists(join(jobDir, name))) await rename(join(jobDir, name), away)
@@ -73,7 +74,7 @@ async function removeAway(jobDir: string, name: string): Promise<void> {
   await rm(join(jobDir, '.work'), { recursive: true, force: true })
 }
 
-/** Before anything is written: a finished directory that is not what is packed is a user's work. */
+/** Runs before anything is written: a finished directory that differs from what is packed is a user's work. */
 async function namesToRestore(jobDir: string, packed: string, index: PackedIndex): Promise<string[]> {
   const missing: string[] = []
   for (const name of index.names()) {
@@ -89,7 +90,7 @@ async function namesToRestore(jobDir: string, packed: string, index: PackedIndex
   return missing
 }
 
-/** What a crash left of trials as directories makes way for what is packed. */
+/** Unfinished trial directories left by a crash make way for what is packed. */
 async function keepUnfinished(jobDir: string, names: readonly string[], store: PackedStore): Promise<void> {
   for (const name of names) {
     const dir = join(jobDir, name)
@@ -100,14 +101,14 @@ async function keepUnfinished(jobDir: string, names: readonly string[], store: P
 async function restoreOne(jobDir: string, name: string, index: PackedIndex): Promise<number> {
   const stage = await makeScratchDir(join(jobDir, '.unpack-'))
   const dropped = await restoreTrial(join(jobDir, 'packed'), index, name, stage)
-  // A directory without a result, of which everything worth keeping is packed by now.
+  // A directory without a result; everything worth keeping is already packed.
   if (await exists(join(jobDir, name))) await rename(join(jobDir, name), join(stage, '.unfinished'))
   await rename(join(stage, name), join(jobDir, name))
   await removeDraft(stage)
   return dropped
 }
 
-/** One call for a hundred thousand trials; a sync for each file would take hours. */
+/** One call for a hundred thousand trials; a sync per file would take hours. */
 async function syncAll(dir: string): Promise<void> {
   await execProcess('sync', ['-f', dir])
 }

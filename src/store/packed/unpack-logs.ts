@@ -7,12 +7,13 @@ import { exists } from '../../lib/files.ts'
 import { loadJobDir, saveLayout } from '../job-dir.ts'
 import type { ConvertOptions } from './pack-job.ts'
 
-/** The last part of the path of the row that holds the files of a job itself. */
+/** The last path component of the row that holds the job's own files. */
 export const jobFilesRow = '_job'
 
 /**
- * Unpacks jobs that were packed into a parquet file, a row for each trial, into a directory of jobs. The file is hostile: all rows are
- * unpacked and every job is read before the first is put in place, and none replaces what is there.
+ * Unpacks jobs that were packed into a parquet file, one row per trial, into a directory of jobs. The file is
+ * untrusted: all rows are unpacked and every job is read before the first is put in place, and nothing existing is
+ * overwritten.
  */
 export async function unpackLogs(
   file: string,
@@ -38,7 +39,7 @@ export async function unpackLogs(
   }
 }
 
-/** Moves the files of a job beside its trials; answers how many trials there are. */
+/** Moves a job's own files next to its trials; returns the number of trials. */
 async function assemble(dir: string, file: string): Promise<number> {
   const own = join(dir, jobFilesRow)
   const trials = (await readdir(dir)).filter((name) => name !== jobFilesRow)

@@ -28,13 +28,13 @@ export const rowColumns: Readonly<Record<StoredKind, Columns>> = {
   trace: { id: 'VARCHAR', ...columnsOfTraces(), lineage: 'VARCHAR', signals: 'VARCHAR' },
 }
 
-/** A row as the values of its columns, in their order. */
+/** Encodes a row as the values of its columns, in order. */
 export function encodeRow(kind: StoredKind, row: object): unknown[] {
   const record = row as Readonly<Record<string, unknown>>
   return Object.entries(rowColumns[kind]).map(([name, type]) => encodeValue(name, type, record[name]))
 }
 
-/** A row from the values of its columns by name. */
+/** Decodes a row from its column values by name. */
 export function decodeRow(kind: StoredKind, record: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.keys(rowColumns[kind]).map((name) => [name, decodeValue(name, record[name])]))
 }

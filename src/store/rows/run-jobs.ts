@@ -8,7 +8,7 @@ import { isMissing } from '../../lib/files.ts'
 import { loadJobDir } from '../job-dir.ts'
 import { openForReading, type ReadableStore } from '../trial-files.ts'
 
-/** Goes through trials of the jobs below a recipe's run, by the names of job and trial. */
+/** Yields the trials of the jobs below a recipe's run, by the names of job and trial. */
 export async function* trialsBelow(
   runDir: string,
   wanted: ReadonlyMap<string, ReadonlySet<string>>,
@@ -32,7 +32,7 @@ export async function* trialsBelow(
   }
 }
 
-/** How the trials of some rows were run, as far as their jobs are below the run. */
+/** How the trials behind some rows were run, as far as their jobs are below the run. */
 export async function runsOfRows(sql: SqlSession, view: string, runDir: string, signal: AbortSignal): Promise<Runs> {
   const wanted = new Map<string, Set<string>>()
   for (const { job, trial_name } of await sql.rows(`SELECT DISTINCT job, trial_name FROM ${view}`))

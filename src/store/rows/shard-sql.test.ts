@@ -16,7 +16,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true })
 })
 
-/** Shards of 1 to 19 rows; of two out of three only some rows are kept, and of some none. */
+/** Shards of 1 to 19 rows; two out of three keep only some rows, and some keep none. */
 async function makeShards(count: number) {
   const shards: { part: string; kept: string | null; rows: number }[] = []
   for (let i = 0; i < count; i++) {
@@ -40,7 +40,7 @@ test('many shards are the same rows in the same order as one after the other, an
   const numbers = []
   for (const { shard, first } of numbered) numbers.push(...(await sql.rows(selectNumbered(shard, first))))
   expect(await sql.rows(selectAllNumbered(numbered))).toEqual(numbers)
-  // A scan holds a file open from the start, and machines allow as few as a thousand.
+  // A scan holds a file open from the start, and some machines allow only a thousand.
   expect(selectAllNumbered(numbered).split('read_parquet(')).toHaveLength(4)
 })
 

@@ -9,13 +9,13 @@ export function selectRows({ part, kept }: Rows): string {
   return `SELECT * EXCLUDE (file_row_number) FROM read_parquet(${sqlText(part)}, file_row_number = true) WHERE ${isKept(kept)}`
 }
 
-/** The same with `row`, the place of each in the file, counted from `first`. */
+/** The same with a column `row`, each row's number in the file, counted from `first`. */
 export function selectNumbered({ part, kept }: Rows, first: number): string {
   const rows = `SELECT * EXCLUDE (file_row_number), file_row_number + ${first} AS row FROM read_parquet(${sqlText(part)}, file_row_number = true)`
   return kept?.includes('0') ? `${rows} WHERE ${isKept(kept)}` : rows
 }
 
-/** Files that one scan reads: each scan of a query opens its first file before it starts, and no other. */
+/** Files per scan: each scan of a query opens its first file before it starts, and no other. */
 const filesOfScan = 100
 
 /** The rows of several shards as one query, in order. */
@@ -27,7 +27,7 @@ export function selectAllRows(shards: readonly Rows[]): string {
     .join(' UNION ALL ')
 }
 
-/** The same with `row`, the place of each in its file, counted from the `first` of its shard. */
+/** The same with a column `row`, each row's number in its file, counted from the shard's `first`. */
 export function selectAllNumbered(shards: readonly { readonly shard: Rows; readonly first: number }[]): string {
   return scansOf(shards)
     .map((some) => {
@@ -54,17 +54,17 @@ function scansOf<T>(shards: readonly T[]): readonly (readonly T[])[] {
   return Array.from({ length: count }, (_, i) => shards.slice(i * filesOfScan, (i + 1) * filesOfScan))
 }
 
-/** A quarter of the text that bits take; zeros at the end fill the last byte. */
+/** Takes a quarter of the space of the bits as text; zeros at the end fill the last byte. */
 function hexOf(bits: string): string {
   return bits.replaceAll(/.{1,8}/g, (eight) => Number.parseInt(eight.padEnd(8, '0'), 2).toString(16).padStart(2, '0'))
 }
 
-/** How many rows the file of a shard has, its own and others. */
+/** How many rows a shard's file has, including other shards' rows. */
 export function rowsInFile({ kept, rows }: Rows): number {
   return kept?.length ?? rows
 }
 
-/** One bit for each row, so that a plain scan tells which are meant, keeps their order and sorts nothing. */
+/** One bit per row, so that a plain scan knows which rows to keep, preserves their order and sorts nothing. */
 function isKept(kept: string): string {
   return `get_bit('${kept}'::BIT, file_row_number::INTEGER) = 1`
 }

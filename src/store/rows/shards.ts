@@ -18,7 +18,7 @@ const countSchema = z.strictObject({
   drops: z.record(z.string(), z.number()),
 })
 const fileSchema = z.strictObject({ bytes: z.number(), sha256: z.string() })
-/** Rows that were left where they are: the file of another shard, what it was like, and a 1 or 0 for each of its rows. */
+/** Rows that stay in another shard's file: that file, its digest, and a 1 or 0 for each of its rows. */
 const keptSchema = z.strictObject({ of: z.string(), sha256: z.string(), rows: z.string().regex(/^[01]*$/) })
 const markSchema = z.strictObject({
   schema: z.literal('shard/1'),
@@ -29,18 +29,18 @@ const markSchema = z.strictObject({
 })
 type Mark = z.output<typeof markSchema>
 
-/** A finished shard: rows in order, and what did not become one of them. */
+/** A finished shard: its rows in order, and the rejects. */
 export interface Shard {
   readonly index: number
   readonly rows: number
   readonly counts: readonly StageCount[]
   readonly part: string
-  /** Which rows of the part are the shard's own, a 1 or 0 for each; null: all of them. */
+  /** Which rows of the part belong to the shard, a 1 or 0 for each; null means all. */
   readonly kept: string | null
   readonly rejects: string
 }
 
-/** What was written of a shard. With `kept` that is no part: its rows are those of another shard's file, all or some. */
+/** What was written for a shard. With `kept` there is no part: its rows are some or all of another shard's file. */
 export interface Written {
   readonly rows: number
   readonly counts: readonly StageCount[]
@@ -58,8 +58,8 @@ function shardFiles(dir: string, index: number): { part: string; rejects: string
 }
 
 /**
- * Has `write` fill both files of a shard under other names, then moves them into place and marks the shard finished.
- * Killed at any moment, the shard is there whole or has to be made again.
+ * Has `write` fill both files of a shard under temporary names, then moves them into place and marks the shard
+ * finished. If killed at any moment, the shard is either complete or must be made again.
  */
 export async function saveShard(
   dir: string,
@@ -85,31 +85,31 @@ export async function saveShard(
     await writeAtomic(files.mark, `${JSON.stringify(mark)}\n`)
     return shardOf(dir, index, mark)
   } finally {
-    // What could not be finished would take the room that may be what was missing.
+    // An unfinished draft would take up the very disk space that may have run out.
     for (const file of Object.values(temporary)) await removeDraft(file)
   }
 }
 
-/** A shard that was finished before, as its mark describes it; its files are not read. Null when it was not finished. */
+/** A finished shard as its mark describes it, without reading its files. Null when it was not finished. */
 export async function peekShard(dir: string, index: number): Promise<Shard | null> {
   const mark = await readMark(dir, index)
   return mark && shardOf(dir, index, mark)
 }
 
-/** A shard that was finished before, its files checked against its mark; null when it was not. */
+/** A finished shard, with its files checked against its mark; null when it was not finished. */
 export async function findShard(dir: string, index: number): Promise<Shard | null> {
   const files = shardFiles(dir, index)
   const mark = await readMark(dir, index)
   if (mark === null) return null
   const shard = shardOf(dir, index, mark)
   if ('bytes' in mark.part) await checkFile(shard.part, mark.part)
-  // The file of another shard was checked with that one; that it is still the one that was meant is all there is to see.
+  // The other shard's file was checked with that shard; here we only check that it is still the same file.
   else if ((await markedDigest(shard.part)) !== mark.part.sha256) throw corrupt(files.mark)
   await checkFile(files.rejects, mark.rejects)
   return shard
 }
 
-/** Fails if the file that a shard's rows are in is not what was written. */
+/** Fails if the file with a shard's rows is not what was written. */
 export async function checkPart({ part }: Shard): Promise<void> {
   const path = part.replace(/\.parquet$/, '.done')
   const mark = parseMark((await readTextIfExists(path)) ?? '', path)
@@ -129,7 +129,7 @@ function shardOf(dir: string, index: number, { rows, counts, part }: Mark): Shar
   return { index, rows, counts, ...kept, rejects: files.rejects }
 }
 
-/** What the mark beside a part says the part is like. */
+/** The digest of a part according to its mark. */
 async function markedDigest(part: string): Promise<string> {
   const path = part.replace(/\.parquet$/, '.done')
   const mark = parseMark((await readTextIfExists(path)) ?? '', path)

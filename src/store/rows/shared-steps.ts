@@ -7,15 +7,16 @@ import { codeOf, exists, readTextIfExists } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { findStep, type StepOutput } from './step-dir.ts'
 
-/** What a shared cache did with a step: nothing it can do stops a run. */
+/** What a shared cache did with a step; no outcome stops a run. */
 export type SharedStep = { readonly kind: 'done' | 'absent' } | { readonly kind: 'refused'; readonly why: string }
 
-/** Files of a step beside its shards. */
+/** Files of a step besides its shards. */
 const extras = ['result.json', 'shard-rows']
 
 /**
- * Brings a finished step from a folder that several machines share. Others may write there, so nothing of it is believed: only files of the
- * names that steps have are copied, no links, and the copy counts only when its digests, its name and the step it is of are right.
+ * Copies a finished step from a folder shared by several machines. Others may write there, so nothing in it is trusted:
+ * only regular files with the names a step has are copied, no links, and the copy is used only if its digests, its name
+ * and the step it belongs to are right.
  */
 export async function fetchStep(shared: string, dir: string, digest: string): Promise<SharedStep> {
   const from = join(shared, basename(dir))
@@ -35,7 +36,7 @@ export async function fetchStep(shared: string, dir: string, digest: string): Pr
   }
 }
 
-/** Puts a finished step where other machines find it: whole, or not at all. One that is there stays. */
+/** Puts a finished step where other machines find it: whole, or not at all. An existing one stays. */
 export async function shareStep(shared: string, { dir }: StepOutput): Promise<SharedStep> {
   const to = join(shared, basename(dir))
   if (await exists(to)) return { kind: 'absent' }
@@ -54,7 +55,7 @@ export async function shareStep(shared: string, { dir }: StepOutput): Promise<Sh
   }
 }
 
-/** Copies the files of a step by the names they have to have, its manifest last. */
+/** Copies the files of a step by their fixed names, its manifest last. */
 async function copyStep(from: string, to: string): Promise<void> {
   const manifest = Object(parseJson((await readText(from, 'manifest.json')) ?? ''))
   const shards: unknown = manifest.shards
@@ -64,7 +65,7 @@ async function copyStep(from: string, to: string): Promise<void> {
     const number = String(index).padStart(5, '0')
     const mark = `part-${number}.done`
     const of: unknown = Object(Object(parseJson((await readText(from, mark)) ?? '')).part).of
-    // Rows that lie in a file of a step above: that step was brought or made before.
+    // The rows are in a file of an earlier step, which was already copied or made.
     if (of === undefined) await copyPlain(from, to, `part-${number}.parquet`)
     else if (typeof of !== 'string' || !/^\.\.\/\w[\w.-]*\/part-\d{5,}\.parquet$/.test(of))
       throw damaged(join(from, mark))
@@ -75,7 +76,7 @@ async function copyStep(from: string, to: string): Promise<void> {
   await copyPlain(from, to, 'manifest.json')
 }
 
-/** Larger texts are none of ours. */
+/** No text of ours is larger. */
 const textBytes = 256 << 20
 
 async function readText(dir: string, name: string): Promise<string | null> {
@@ -88,7 +89,7 @@ async function copyPlain(from: string, to: string, name: string): Promise<void> 
   await copyFile(join(from, name), join(to, name), constants.COPYFILE_EXCL)
 }
 
-/** A link could show files of this machine, and a pipe would never end. */
+/** A link could expose files of this machine, and a pipe would never end. */
 async function expectPlain(path: string, mostBytes: number): Promise<void> {
   const found = await lstat(path)
   if (!found.isFile() || found.size > mostBytes) throw damaged(path)

@@ -14,7 +14,7 @@ const schema = z.strictObject({
   kind: z.enum(['raw', 'task', 'trace']),
   shards: z.number(),
   rows: z.number(),
-  /** Rows by the source they came from. */
+  /** Rows by source. */
   sources: z.record(z.string(), z.number()).default({}),
   counts: z.array(
     z.strictObject({
@@ -37,12 +37,15 @@ export interface StepOutput {
   readonly shards: readonly Shard[]
 }
 
-/** A step that was finished before, every file of it checked; null when it was not. */
+/** A finished step with every file checked; null when it was not finished. */
 export function findStep(dir: string): Promise<StepOutput | null> {
   return stepAt(dir, findShard)
 }
 
-/** The same for readers that only look: rows of any number are there at once, and a damaged file is noticed when it is read. */
+/**
+ * The same for readers that only look: it returns at once however many rows there are, and a damaged file is noticed
+ * when it is read.
+ */
 export function peekStep(dir: string): Promise<StepOutput | null> {
   return stepAt(dir, peekShard)
 }
@@ -71,8 +74,8 @@ async function stepAt(dir: string, shardAt: typeof findShard): Promise<StepOutpu
 }
 
 /**
- * How many rows a shard of a step has: as many as when its first one was made, whatever is asked now. By that number shards that
- * are missing are told from those that are there.
+ * How many rows a shard of a step has: the number set when its first shard was made, whatever is asked for now. That
+ * number decides which shards are missing.
  */
 export async function settleShardRows(dir: string, asked: number): Promise<number> {
   const path = join(dir, 'shard-rows')
@@ -106,7 +109,7 @@ export async function finishStep(
   return { dir, manifest, shards }
 }
 
-/** The counts of several shards as one. */
+/** Sums the counts of several shards. */
 function addCounts(all: readonly (readonly StageCount[])[]): StepManifest['counts'] {
   const sums = new Map<string, StepManifest['counts'][number]>()
   for (const { id, use, taken, given, drops } of all.flat()) {
