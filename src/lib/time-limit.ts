@@ -1,4 +1,7 @@
-/** Seconds of a time in Slurm's words: minutes, minutes:seconds, hours:minutes:seconds, days-hours:minutes, days-hours:minutes:seconds. */
+/**
+ * Seconds in a Slurm time: minutes, minutes:seconds, hours:minutes:seconds, days-hours:minutes,
+ * days-hours:minutes:seconds.
+ */
 export function secondsOf(time: string): number {
   const [, days, rest = time] = /^(\d+)-(.*)$/.exec(time) ?? []
   const parts = rest.split(':').map(Number)

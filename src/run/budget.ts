@@ -1,28 +1,33 @@
 import type { Account, Asker, BudgetLimits, Charge, Spent } from '../core/budget.ts'
 
-/** The purse of a job, shared by all its trials. */
+/** The budget of a job, shared by all its trials. */
 export interface Budget {
-  /** The first budget that is spent, in words such as `5 USD`; null while there is room. Ask before a trial is started. */
+  /**
+   * The first limit that is used up, in words such as `5 USD`; null while there is room. Ask before starting a trial.
+   */
   spentUp(): string | null
   spent(): Spent
-  /** Who pays for the calls of one trial, null for calls that belong to none; those of a judge are booked as such. */
+  /**
+   * The account that pays for one trial's calls, or, with null, for calls outside any trial; a judge's calls are booked
+   * as such.
+   */
   account(trial: string | null, asker?: Asker): Account
 }
 
 export interface BudgetSettings {
   readonly limits: BudgetLimits
-  /** What earlier runs of the job spent, by its ledger. */
+  /** What earlier runs of the job spent, according to its ledger. */
   readonly spentBefore: Spent
-  /** Hears of every charge: the ledger. */
+  /** Called with every charge, so that the ledger can record it. */
   readonly book?: (trial: string | null, charge: Charge, asker?: Asker) => void
-  /** Called once, when the first budget is spent: the job should start nothing new. */
+  /** Called once, when the first limit is used up: the job should start nothing new. */
   readonly onSpent?: (budget: string) => void
   readonly now?: () => number
 }
 
 /**
- * Makes a budget. Once a limit is reached nothing more is sent; calls under way finish and are counted, so that money
- * and tokens can end above their limit by what was in flight. Requests never do.
+ * Makes a budget. Once a limit is reached, nothing more is sent; calls in flight finish and are counted, so money and
+ * tokens can exceed their limits by that much. Requests never do.
  */
 export function makeBudget({ limits, spentBefore, book, onSpent, now = Date.now }: BudgetSettings): Budget {
   const startedAt = now()

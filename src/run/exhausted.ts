@@ -6,7 +6,7 @@ import { exhaustedBy, noteExhaustion, onExhaustion, type Resource } from '../lib
 import { codeOf } from '../lib/files.ts'
 import { refusedForks } from '../lib/machine-limits.ts'
 
-/** The code of a trial that failed because this machine had no room for its files; it stops the job. */
+/** The code of a trial that failed because this machine had no disk space for its files; it stops the job. */
 export const diskFullCode = 'DiskFullError'
 
 /** Whether something failed because a disk of this machine is full. */
@@ -15,17 +15,17 @@ export function isDiskFull(error: unknown): boolean {
   return full || (error instanceof Error && error.cause !== undefined && isDiskFull(error.cause))
 }
 
-/** Whether a write of ours met a quota: how much of that is left can be asked nowhere. */
+/** Whether one of our writes hit a quota; nothing can tell how much of a quota is left. */
 export function isOverQuota(error: unknown): boolean {
   return codeOf(error) === 'EDQUOT' || (error instanceof Error && error.cause !== undefined && isOverQuota(error.cause))
 }
 
-/** A trial's way to say so. */
+/** The failure of a trial for that reason. */
 export function diskFullFailure(what: string, cause: unknown): BoundaryError {
   return new BoundaryError('store', `${what}: no space left on this machine`, { code: diskFullCode, cause })
 }
 
-/** A job's way to say so. */
+/** The error of a job for that reason. */
 function diskFullError(jobDir: string): UserError {
   return new UserError(
     `the disk of ${jobDir} is full; the job stopped`,
@@ -33,15 +33,18 @@ function diskFullError(jobDir: string): UserError {
   )
 }
 
-/** The code of a trial that failed because this machine ran out of something; it is tried again with fewer at once. */
+/** The code of a trial that failed because this machine ran out of something; it is retried with fewer at once. */
 const exhaustedCode = 'MachineExhaustedError'
 
-/** Whether a trial ended so. */
+/** Whether a trial ended with that code. */
 export function isExhausted(end: TrialEnd): boolean {
   return end.kind === 'failed' && end.failure.code === exhaustedCode
 }
 
-/** The failure of a trial that met it, wherever it met it: no task, agent, model or verifier is to blame. Null for any other error. */
+/**
+ * The failure of a trial that ran out of a resource, wherever that happened: no task, agent, model or verifier is to
+ * blame. Null for any other error.
+ */
 export function exhaustedFailure(error: unknown): BoundaryError | null {
   if (error instanceof BoundaryError && error.code === exhaustedCode) return error
   const resource = exhaustedBy(error)
@@ -50,13 +53,13 @@ export function exhaustedFailure(error: unknown): BoundaryError | null {
   return ranOut(resource, messageOf(error), error)
 }
 
-/** A trial's way to say so. */
+/** The failure of a trial for that reason. */
 function ranOut(resource: Resource, what: string, cause?: unknown): BoundaryError {
   const message = `this machine ran out of ${resource}: ${what}`
   return new BoundaryError('sandbox', message, { code: exhaustedCode, retryable: true, cause })
 }
 
-/** A job's way to say so, where it cannot even write its records. */
+/** The error of a job for that reason, if it cannot even write its records. */
 function exhaustedError(resource: Resource, jobDir: string): UserError {
   return new UserError(
     `cannot write to ${jobDir}: this machine has run out of ${resource}; the job stopped`,
@@ -65,18 +68,18 @@ function exhaustedError(resource: Resource, jobDir: string): UserError {
   )
 }
 
-/** What programs in a sandbox can run out of together with us; descriptors are each process's own. */
+/** Resources that sandboxed programs and this process share; each process has its own file descriptors. */
 const shared: readonly Resource[] = ['processes', 'memory']
 
 interface ShortageWatch {
-  /** The failure of a trial that ran meanwhile; null when nothing ran out. */
+  /** The failure of a trial that ran during a shortage; null when nothing ran out. */
   met(): BoundaryError | null
   stop(): void
 }
 
 /**
- * Notices when this machine runs out of processes or memory while a trial runs. Its agent and its tests may have met that
- * too, and what they came to is then no result: neither a 0 nor a 1.
+ * Notices when this machine runs out of processes or memory during a trial. Its agent and tests may have been affected,
+ * so their result does not count, neither a 0 nor a 1.
  */
 export function watchShortage({ remote = false }: Pick<SandboxProvider, 'remote'>): ShortageWatch {
   if (remote) return { met: () => null, stop: () => {} }
@@ -94,10 +97,10 @@ export function watchShortage({ remote = false }: Pick<SandboxProvider, 'remote'
   }
 }
 
-/** With less than this left, a write that found no space was not the sandbox's own small disk. */
+/** With less than this left, a failed write is not blamed on the sandbox's own small disk. */
 const spareBytes = 16 * 1024 * 1024
 
-/** Why records cannot be written: what a person can repair is a UserError, and the job can go on afterwards. */
+/** Why records cannot be written: if a person can fix it, a UserError, and the job can resume afterwards. */
 export function storeFailure(error: unknown, jobDir: string): Error {
   if (isDiskFull(error)) return diskFullError(jobDir)
   const resource = exhaustedBy(error)
@@ -106,10 +109,10 @@ export function storeFailure(error: unknown, jobDir: string): Error {
   return new BoundaryError('store', `cannot write to ${jobDir}: ${messageOf(error)}`, { cause: error })
 }
 
-/** With less than this left, nothing that went wrong can be blamed on anything else, and a low score cannot be trusted. */
+/** With less than this left, no failure can be blamed on anything else, and a low score cannot be trusted. */
 const nothingBytes = 64 * 1024
 
-/** The error that stops the job when a trial went wrong only because a disk is full; null in any other case. */
+/** The error that stops the job when a trial failed only because a disk is full; null in any other case. */
 export async function fullDiskBehind(end: TrialEnd, dirs: readonly string[]): Promise<UserError | null> {
   if (end.kind === 'cancelled') return null
   const failure = end.kind === 'failed' ? end.failure : null

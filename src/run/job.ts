@@ -12,15 +12,15 @@ import type { OpenedJob } from './job/open-job.ts'
 import { type JobTask, withTasks } from './job/plan.ts'
 import type { JobWatch, TrialsRequest } from './job/run-trials.ts'
 
-/** How a job stands before its trials start. */
+/** The state of a job before its trials start. */
 export interface JobStart {
   readonly job: OpenedJob
   readonly pending: number
-  /** Live: it counts every trial that ended, those of earlier runs included. */
+  /** Live: it counts every trial that has ended, including those of earlier runs. */
   readonly liveStats: LiveStats
 }
 
-/** What the trials of a job run with. */
+/** What a job's trials run with. */
 export type TrialParts = Pick<
   TrialsRequest,
   | 'provider'
@@ -35,15 +35,21 @@ export type TrialParts = Pick<
   | 'replayInterrupted'
   | 'alternatives'
 > & {
-  /** All tasks of the job, read. */
+  /** All tasks of the job, loaded. */
   readonly tasks: readonly JobTask[]
 }
 
 export interface JobRequest {
   readonly job: OpenedJob
-  /** Asked once, before the first trial, and not at all when every trial has ended already. What it throws ends the call before anything is changed. */
+  /**
+   * Called once, before the first trial, and not at all when every trial has already ended. If it throws, the call ends
+   * before anything is changed.
+   */
   readonly parts: () => Promise<TrialParts>
-  /** Which finished trials are to run again; cancelled ones always are, and those that only met a machine with nothing left. */
+  /**
+   * Which finished trials to run again; cancelled ones, and those that failed only because the machine was exhausted,
+   * always are.
+   */
   readonly again?: (record: TrialRecord) => boolean
   readonly watch: (start: JobStart) => JobWatch
   readonly signal: AbortSignal
@@ -56,8 +62,8 @@ export interface JobOutcome {
 }
 
 /**
- * Runs what is left of a job. Its directory may be left at any moment, by any kind of death, and the same call goes on:
- * what has a record stays, everything else is done again.
+ * Runs what is left of a job. The process may die in any way at any moment, and the same call resumes: trials with a
+ * record stay, everything else is done again.
  */
 export async function runJob(request: JobRequest): Promise<JobOutcome> {
   const { job } = request
@@ -83,7 +89,7 @@ async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome
   const { pending, takenBack } = await findPending(store, liveStats, request)
   const run = pending.length > 0 ? await makeRun(pending, request) : async () => {}
   for (const name of takenBack) await store.retract(name)
-  // A job that goes on may do so with other settings of no weight.
+  // A resumed job may have different settings, as long as they do not affect its identity.
   if (job.continued) await saveJobConfig(job.dir, job.config)
   const counts = { running: new Set<string>(), retries: 0 }
   const current = (final: boolean): JobResult => {
@@ -119,7 +125,7 @@ async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome
   return { job, result: current(true), liveStats }
 }
 
-/** Gets ready to run trials: loads all that they need, so that nothing loads in the middle of one. */
+/** Prepares to run trials: loads everything they need, so that nothing loads in the middle of one. */
 async function makeRun(pending: OpenedJob['plan'], { job, parts, signal }: JobRequest) {
   const { tasks, ...ready } = await parts()
   const { resuming, runTrials } = await import('./job/run-trials.ts')
@@ -130,7 +136,7 @@ async function makeRun(pending: OpenedJob['plan'], { job, parts, signal }: JobRe
   return (place: Pick<TrialsRequest, 'store' | 'watch'>) => runTrials(trials, { ...settings, ...place })
 }
 
-/** Counts the trials that are finished; what remains is to be run, those first to be taken back that have ended but run again. */
+/** Counts the finished trials; the rest are to be run, beginning with the retraction of those that run again. */
 async function findPending(
   store: TrialStore,
   liveStats: LiveStats,
@@ -188,7 +194,7 @@ function joinWatches(...watches: readonly JobWatch[]): JobWatch {
   }
 }
 
-/** job.log is for people: a line that cannot be written stops nothing. */
+/** job.log is for people: a failed write stops nothing. */
 function makeJobLog(dir: string) {
   let writing = Promise.resolve()
   const say = (line: string) => {
@@ -198,15 +204,15 @@ function makeJobLog(dir: string) {
   return { say, end: () => writing }
 }
 
-/** Between two writes there is at least this, and twenty times what the last one took. */
+/** The minimum interval between two writes, which is also at least twenty times the duration of the last one. */
 const leastMs = 1000
 const patience = 20
 
-/** Keeps result.json up to date while a job runs, without writing a large file all the time. */
+/** Keeps result.json up to date while a job runs, without constantly writing a large file. */
 interface ResultWriter {
   /** Something changed; it will be written soon. */
   touch(): void
-  /** Writes the last state and stops. Throws what kept any write from succeeding. */
+  /** Writes the final state and stops. Throws if no write succeeded, with the cause. */
   finish(): Promise<void>
 }
 
@@ -223,7 +229,7 @@ function makeResultWriter(jobDir: string, current: (final: boolean) => JobResult
   const touch = () => {
     if (timer || done) return
     timer = setTimeout(() => {
-      // A write that fails now is tried again by the next one, and in the end by `finish`, which tells.
+      // If a write fails, the next one tries again; in the end `finish` does, and reports the error.
       writing = write(false)
         .catch(() => {})
         .finally(() => {

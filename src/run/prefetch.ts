@@ -15,15 +15,17 @@ import { acceptableEnvironment, type SandboxAlternatives } from './trial/environ
 import { requestFor } from './trial/start-sandbox.ts'
 import { makeRecorder } from './trial/trial-log.ts'
 
-/** What may be done for trials before they run. */
+/** What may be prepared for trials before they run. */
 export interface PrefetchSettings {
-  /** How many sandboxes are started before their trials, at most; 0: none. */
+  /** How many sandboxes may be started before their trials; 0 for none. */
   readonly sandboxes: number
   /** How many environments are built at once. */
   readonly builds: number
-  /** What all sandboxes together may ask for before none is started ahead any more. */
+  /** No sandbox is prefetched once all sandboxes together ask for this much. */
   readonly limit: Resources
-  /** Equal for environments that need the same image, null for one that needs none; default: each needs its own. */
+  /**
+   * The same for environments that need the same image, null for one that needs none; by default each needs its own.
+   */
   readonly imageKey?: (environment: Environment) => Promise<string | null>
 }
 
@@ -40,22 +42,23 @@ export interface PrefetchRequest {
   readonly mayStart?: () => boolean
 }
 
-/** What is done for a job's trials before they run. */
+/** Prepares a job's trials before they run. */
 export interface Prefetch extends Pick<ReadyTrials<PlannedTrial>, 'any'> {
-  /** Takes the next trial that can start, to run it with `provider`. */
+  /** Takes the next trial that can start, to be run with `provider`. */
   shift(): PlannedTrial
-  /** The provider, with what was started ahead. */
+  /** The provider, which hands out prefetched sandboxes first. */
   readonly provider: SandboxProvider
-  /** A running trial waits for its model: a good moment to start the sandboxes of the next ones. */
+  /** A running trial is waiting for its model: a good moment to start the sandboxes of the next ones. */
   idle(): void
   ended(trial: PlannedTrial): void
-  /** Releases what was not used and waits until nothing is built any more. */
+  /** Releases unused sandboxes and waits until no build is running. */
   close(): Promise<void>
 }
 
 /**
- * Builds the environments of the next trials in a queue of their own, and starts their sandboxes while the running ones wait
- * for their models, as far as processors and memory reach. A trial gets just the sandbox it would have leased itself.
+ * Builds the environments of the next trials in a separate queue, and starts their sandboxes while running trials wait
+ * for their models, as far as processors and memory allow. A trial gets exactly the sandbox it would have leased
+ * itself.
  */
 export function makePrefetch(trials: readonly PlannedTrial[], request: PrefetchRequest): Prefetch {
   const { settings, provider } = request
@@ -107,7 +110,7 @@ export function makePrefetch(trials: readonly PlannedTrial[], request: PrefetchR
   }
 }
 
-/** A provider's parts bound to it, so that one of them can be replaced. */
+/** A provider with its methods bound to it, so that one of them can be replaced. */
 function whole(provider: SandboxProvider): SandboxProvider {
   const { name, can, remote, needs, dirs } = provider
   return {
@@ -162,16 +165,16 @@ async function ownKey({ dir, dockerImage }: Environment): Promise<string> {
   return JSON.stringify([dir, dockerImage ?? null])
 }
 
-/** What sandboxes ask of a machine. */
+/** The resources that sandboxes ask for. */
 interface Resources {
   readonly cpus: number
   readonly memoryMb: number
 }
 
-/** What a sandbox is taken to need when its task does not say. */
+/** What a sandbox is assumed to need when its task does not say. */
 const unsaid: Resources = { cpus: 1, memoryMb: 2048 }
 
-/** What the sandbox of a trial asks for; the job's overrides win. */
+/** What a trial's sandbox asks for; the job's overrides win. */
 export function resourcesOf({ task: { environment }, config }: Pick<PlannedTrial, 'task' | 'config'>): Resources {
   const { overrideCpus, overrideMemoryMb } = config.environment
   return {
@@ -180,10 +183,13 @@ export function resourcesOf({ task: { environment }, config }: Pick<PlannedTrial
   }
 }
 
-/** Counts what sandboxes ask for together. Running sandboxes count, room or not: only prefetched ones wait for room. */
+/**
+ * Adds up what sandboxes ask for. Running sandboxes are counted even if there is no room; only prefetched ones wait for
+ * room.
+ */
 interface Room {
   fits(asked: Resources): boolean
-  /** Counts a trial's sandbox; one that counts already is not counted twice. */
+  /** Counts a trial's sandbox; one already counted is not counted twice. */
   enter(trial: string, asked: Resources): void
   leave(trial: string): void
 }

@@ -14,14 +14,17 @@ export type { Rescored } from './rescore/rescore-trial.ts'
 
 export interface JobToRescore extends Omit<RescoreRequest, 'store' | 'jobName'> {
   readonly there: JobDir
-  /** The job's settings; their secrets must be there. */
+  /** The job's settings; their secrets must be available. */
   readonly config: JobConfig
-  /** The job's tasks as they are now. */
+  /** The job's tasks in their current state. */
   readonly tasks: readonly Task[]
   readonly nConcurrent: number
 }
 
-/** Verifies every finished trial of a job again that can be, and writes the job's new result. Says of each what became of it. */
+/**
+ * Verifies again every finished trial of a job that can be, and writes the job's new result. Returns the outcome for
+ * each.
+ */
 export async function rescoreJob(request: JobToRescore): Promise<ReadonlyMap<string, Rescored>> {
   const { there } = request
   const releaseOwner = await acquireOwner(there.dir)

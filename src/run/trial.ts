@@ -37,7 +37,7 @@ export interface TrialRequest {
   readonly task: Task
   /** Fresh for this trial. */
   readonly agent: Agent
-  /** The agent's model; default none. */
+  /** The agent's model; none by default. */
   readonly client?: ModelClient | null
   readonly provider: SandboxProvider
   readonly config: TrialConfig
@@ -52,19 +52,19 @@ export interface TrialRequest {
   readonly hooks: readonly TrialHook[]
   readonly hostEnv: HostEnv
   readonly alternatives: SandboxAlternatives
-  /** What an interrupted attempt of it recorded, to be replayed. */
+  /** A recording of an interrupted attempt, to be replayed. */
   readonly resumption?: Resumption | undefined
-  /** For tasks that a model judges. */
+  /** For tasks judged by a model. */
   readonly judge?: Judge | undefined
   /** Default `always`. */
   readonly secondRun?: SecondRun | undefined
-  /** How long releasing the sandbox may take; default 20. */
+  /** How many seconds releasing the sandbox may take; default 20. */
   readonly releaseSec?: number
 }
 
 /**
- * Runs one trial from sandbox to score. It always gives a record: scored, failed with the boundary to blame, or cancelled;
- * the sandbox is released before it returns. Only a bug of ours throws.
+ * Runs one trial from sandbox to score. It always returns a record: scored, failed with the boundary to blame, or
+ * cancelled. The sandbox is released before it returns. It throws only for a bug of ours.
  */
 export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
   const mask = makeMask(request.config, request.hostEnv)
@@ -108,7 +108,10 @@ const noExchanges: ExchangeFiles = {
   close: async () => {},
 }
 
-/** Whether it can leave errors behind that are not ours. To follow those through every promise costs a twentieth of a short trial. */
+/**
+ * Whether it can leave behind errors from imported code. Tracking those through every promise costs a twentieth of a
+ * short trial.
+ */
 function usesImportedCode({ agent, environment }: TrialConfig): boolean {
   return agent.importPath !== null || environment.importPath !== null
 }
@@ -161,7 +164,7 @@ async function runInSandbox(
   return { kind: 'scored', rewards: notes.round.rewards, exit: notes.round.exit ?? { kind: 'finished' } }
 }
 
-/** Tells the hooks that the trial is over; one that throws then fails a trial that had a score. */
+/** Tells the hooks that the trial is over; if one throws, a trial that had a score fails. */
 async function conclude(context: AgentTrial, record: TrialRecord): Promise<TrialRecord> {
   if (record.end.kind !== 'scored') {
     await afterwards(context, 'hooks', () => context.announce('trial-end', record))
@@ -174,7 +177,10 @@ async function conclude(context: AgentTrial, record: TrialRecord): Promise<Trial
   return { ...record, end }
 }
 
-/** What has to happen even after a cancel, and must not change the ending: a full disk is met again when the record is written. */
+/**
+ * Runs work that must happen even after a cancel and must not change the ending: a full disk is noticed again when the
+ * record is written.
+ */
 async function afterwards(context: AgentTrial, what: string, work: () => Promise<void>): Promise<void> {
   await bestEffort(what, 20, { log: context.log, signal: neverAborted() }, work).catch(() => {})
 }
@@ -188,7 +194,7 @@ interface About {
   readonly signal: AbortSignal
 }
 
-/** Tells every hook what happens to a trial, one after the other; what one throws fails the trial. */
+/** Notifies every hook of a trial's events, one after the other; if one throws, the trial fails. */
 function makeAnnouncer({ hooks, config, task, signal }: About) {
   return async (event: TrialEventName, record?: TrialRecord): Promise<void> => {
     const about = { event, trialName: config.trialName, taskName: task.name, config, timestamp: utcNow() }

@@ -6,7 +6,7 @@ import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { PlugInChoice } from '../../core/stage.ts'
 import type { HostEnv, SandboxAlternatives } from '../trial.ts'
 
-/** Who gives a second opinion: solvers who see only the instruction, and a reviewer of what came of it. */
+/** How to get a second opinion: solvers that see only the instruction, and a reviewer of their results. */
 export interface Opinion {
   /** How often a task is attempted. */
   readonly tries: number
@@ -16,7 +16,7 @@ export interface Opinion {
   readonly review: Reviewer
 }
 
-/** What checks of tasks need. */
+/** Everything that checking tasks needs. */
 export interface CheckRequest {
   readonly provider: SandboxProvider
   readonly sandboxOptions: Readonly<Record<string, unknown>>
@@ -26,15 +26,15 @@ export interface CheckRequest {
   readonly hostEnv: HostEnv
   /** How often the oracle runs. */
   readonly repeats: number
-  /** Lints alone start nothing. */
+  /** Only run the lints, which start nothing. */
   readonly lintOnly: boolean
-  /** After the lints, only whether the environment starts. */
+  /** After the lints, only check that the environment starts. */
   readonly startOnly?: boolean | undefined
-  /** How often a start that failed for a reason outside the task is repeated (default: 0). */
+  /** How often to retry a start that failed for a reason outside the task (default: 0). */
   readonly retries?: number | undefined
   readonly signal: AbortSignal
-  /** For tasks that a model judges. */
+  /** For tasks judged by a model. */
   readonly judge?: Judge | undefined
-  /** Absent: no second opinion is asked for. */
+  /** Absent: no second opinion is requested. */
   readonly opinion?: Opinion | undefined
 }

@@ -19,7 +19,7 @@ import { checkTrialConfig } from './trial-config.ts'
 import type { Check, CheckName, Verdict } from './verdict.ts'
 import * as verdicts from './verdict.ts'
 
-/** One trial the check ran, and how it ended. */
+/** One trial run by the check, and how it ended. */
 export interface CheckRun {
   readonly agent: string
   readonly end: TrialEnd
@@ -27,7 +27,7 @@ export interface CheckRun {
   readonly dir: string | null
 }
 
-/** All that was found out about one task. */
+/** Everything found out about one task. */
 export interface TaskReport {
   readonly task: string
   readonly dir: string
@@ -35,14 +35,16 @@ export interface TaskReport {
   readonly verdict: Verdict
   readonly checks: readonly Check[]
   readonly findings: readonly Finding[]
-  /** What a reader must know about the sandbox, for example a replaced base image. */
+  /** What a reader should know about the sandbox, for example a replaced base image. */
   readonly notes: readonly string[]
   readonly runs: readonly CheckRun[]
-  /** Absent unless a second opinion was asked for and the task passed every other check. */
+  /** Absent unless a second opinion was requested and the task passed every other check. */
   readonly opinion?: Omit<OpinionReport, 'check'>
 }
 
-/** Lints a task and, unless only that is asked for, runs its trials: oracle, again and again, nop, the laws and forger. */
+/**
+ * Lints a task and, unless only lints are requested, runs its trials: oracle (repeatedly), nop, the laws and forger.
+ */
 export async function checkTask(task: Task, request: CheckRequest, workDir: string): Promise<TaskReport> {
   const files = await loadTaskFiles(task)
   const linted = await lintTask(task, files)
@@ -55,7 +57,7 @@ export async function checkTask(task: Task, request: CheckRequest, workDir: stri
   return { ...about, checks, findings, notes, runs, ...(opinion && { opinion }) }
 }
 
-/** The report of a directory that could not even be read as a task. */
+/** The report on a directory that could not even be read as a task. */
 export function brokenTask(dir: string, name: string, message: string): TaskReport {
   const finding: Finding = { lint: 'task-unreadable', severity: 'error', path: '', message }
   const checks = [verdicts.judgeLints([finding]), ...skipped(...allBut('lint'))]
@@ -89,7 +91,8 @@ async function runSpine(task: Task, files: TaskFiles, request: CheckRequest, wor
   }
   const runAgent = async (name: string, nth: number | string = 1, secondRun: SecondRun = 'always', options = {}) =>
     play(await request.makeAgent(name, options), nth, secondRun)
-  // A forger that was paid nothing on the image's system has failed; a solution may need the system that it changed.
+  // A forger that earns nothing on the image's system has failed, so a second run is not needed; a solution may need
+  // the system it changed.
   const forge = (nth: number, options = {}) => runAgent('forger', nth, 'if-paid', options)
   const solvable = files.rounds.every((round) => round.solveScript)
   const first = await firstTrial(request, (nth) => runAgent(solvable ? 'oracle' : 'nop', nth))
@@ -102,7 +105,7 @@ async function runSpine(task: Task, files: TaskFiles, request: CheckRequest, wor
     ? [verdicts.judgeOracle(oracles, task.steps), verdicts.judgeRepeats(oracles)]
     : skipped('oracle', 'repeat')
   const nop = verdicts.judgeNop(solvable ? await runAgent('nop') : first)
-  // Of a task that is not sound, they tell nothing.
+  // For an unsound task these checks prove nothing.
   const isSound = solvable && [...ofOracle, nop].every(({ outcome }) => outcome !== 'fail')
   const laws =
     isSound && hasLaws(task)
@@ -111,13 +114,13 @@ async function runSpine(task: Task, files: TaskFiles, request: CheckRequest, wor
   const whole = await forge(1)
   const linked = await forge(2, { system: false, link: true })
   const isProtected = whole.system !== undefined || whole.steps?.some(({ system }) => system) === true
-  // What a replaced system paid where none is put back says nothing about the other attacks.
+  // If a replaced system paid and nothing restores it, the result says nothing about the other attacks.
   const isClear = isProtected || verdicts.judgeForger([whole]).outcome === 'ok'
   const forger = verdicts.judgeForger([isClear ? whole : await forge(3, { system: false }), linked])
   if (!isProtected && !mayModifySystem(task) && whole.end.kind === 'scored') notes.push(unprotected)
   const spine = { checks: [start, ...ofOracle, nop, ...laws.checks, forger], findings: laws.findings, notes, runs }
   const { opinion, makeAgent, signal } = request
-  // It costs money: only a task that nothing else rejects is worth it.
+  // It costs money, so it is only worth it for a task that passed everything else.
   if (!opinion || !isSound || !hasLaws(task) || verdicts.judge(spine.checks) !== 'accepted')
     return { ...spine, checks: [...spine.checks, ...skipped('opinion')] }
   const runSolver = (agent: Agent) => play(agent, runs.length, 'if-paid', opinion.client)

@@ -9,15 +9,15 @@ import { checkTask, type TaskReport } from './check-task.ts'
 export interface ChecksRequest extends CheckRequest {
   /** How many tasks are checked at once. */
   readonly concurrency: number
-  /** Where trials leave their files. */
+  /** Where trials write their files. */
   readonly workDir: string
   /** Keep the files of tasks that were not accepted. */
   readonly keep: boolean
-  /** Told of every report as it comes. */
+  /** Called with every report as it arrives. */
   readonly onReport: (report: TaskReport) => void
 }
 
-/** Checks tasks, with limited concurrency; reports come back in the order of the tasks. A bug or an abort stops all of them. */
+/** Checks tasks with limited concurrency and returns reports in task order. A bug or an abort stops them all. */
 export async function checkTasks(tasks: readonly Task[], request: ChecksRequest): Promise<TaskReport[]> {
   const stop = new AbortController()
   const signal = AbortSignal.any([request.signal, stop.signal])
@@ -50,7 +50,7 @@ async function checkOne(task: Task, request: ChecksRequest, dir: string): Promis
   }
 }
 
-/** Readable, and apart from every other task's even if they share a name. */
+/** Readable, and unique even among tasks with the same name. */
 function dirName(task: Task, index: number): string {
   const name = task.name.replace(/[^a-zA-Z0-9._-]+/g, '_').slice(0, 60)
   return `${String(index + 1).padStart(4, '0')}-${name}`

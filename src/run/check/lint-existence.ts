@@ -3,7 +3,7 @@ import { findRewardWrites } from './reward-writes.ts'
 import { codeLines } from './shell-text.ts'
 import type { RoundFiles } from './task-files.ts'
 
-/** The tests look whether a file is there and at nothing else: whatever is in it earns the reward. */
+/** The tests only check that a file exists: any content earns the reward. */
 export const existenceOnly: Lint = ({ rounds }) =>
   rounds.flatMap((round): Finding[] => {
     const { testScript } = round
@@ -16,10 +16,10 @@ const existence = /^!?\s*(?:\[\[?\s+!?\s*-[efsr]\s+\S+\s+\]\]?|test\s+!?\s*-[efs
 const inert =
   /^(?:(?:if|elif|then|else|fi|true|:|\{|\})|\w+=["']?[\w.]*["']?|(?:echo|printf|mkdir|touch|chmod|exit|set|cd|rm|export|sleep)(?:\s.*)?)$/
 
-/** True when every part of the script is a look at whether files exist, or does nothing that could judge. */
+/** True when every part of the script either checks whether files exist or does nothing that could judge. */
 function looksOnly({ testScript }: RoundFiles): boolean {
   const lines = codeLines(testScript?.text ?? '')
-  // A reward that cannot vary is another complaint.
+  // A reward that cannot vary is reported by another lint.
   const values = new Set(findRewardWrites(lines).writes.flatMap((write) => write.values ?? []))
   if (values.size < 2) return false
   const parts = lines.flatMap(({ code }) => partsOf(code))
@@ -33,7 +33,7 @@ function partsOf(code: string): string[] {
     .filter((part) => part !== '')
 }
 
-/** Nothing is read and no other program decides. */
+/** It reads nothing and lets no other program decide. */
 function isInert(part: string): boolean {
   return inert.test(part) && !/\$\(|`|\||<(?!<)/.test(part)
 }

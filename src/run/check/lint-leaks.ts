@@ -1,7 +1,7 @@
 import type { Finding, Lint } from './finding.ts'
 import type { RoundFiles, TextFile } from './task-files.ts'
 
-/** A build file that reaches for what the agent must not see. */
+/** A build file reads something that the agent must not see. */
 export const buildReachesOut: Lint = ({ environment }) =>
   environment
     .filter(({ name, text }) => text.split('\n').some((line) => takesFiles(name, line) && reachesOut.test(line)))
@@ -12,7 +12,7 @@ export const buildReachesOut: Lint = ({ environment }) =>
 
 const reachesOut = /\.\.\/(?:[\w.-]+\/)*(?:tests|solution)(?![\w-])/
 
-/** The environment carries the solution or the test script itself. */
+/** The environment contains the solution or the test script itself. */
 export const scriptInEnvironment: Lint = ({ rounds, environment }) =>
   rounds.flatMap(({ testScript, solveScript }) => {
     const scripts = [testScript, solveScript].flatMap((file) => (file && bodyOf(file).length >= 40 ? [file] : []))
@@ -49,7 +49,9 @@ export const answerInInstruction: Lint = ({ rounds }) =>
     return [{ lint: 'leak-answer-in-instruction', severity: 'error', path: instruction.path, message }]
   })
 
-/** A file of expected output lies open. It may be meant (a file to be copied), so a person has to look. */
+/**
+ * A file of expected output is visible to the agent. It may be intended (a file to be copied), so a person has to look.
+ */
 export const expectedInTheOpen: Lint = ({ rounds, environment }) =>
   rounds.flatMap(({ tests, instruction }) => {
     const answers = tests.filter((file) => expectedName.test(file.name) && linesOf(file.text).length >= 3)
@@ -66,7 +68,7 @@ export const expectedInTheOpen: Lint = ({ rounds, environment }) =>
 
 const expectedName = /(?:^|[/_.-])(?:expected|answers?|golden|reference)(?:[/_.-]|$)/i
 
-/** "The answer is 42": the word after it, without the marks around it. */
+/** "The answer is 42": the word after it, without surrounding punctuation. */
 function statedAnswers(text: string): string[] {
   const stated = /\b(?:answer|solution)\s{0,4}(?:is|=|:)[\s:]{0,4}[`"'*]{0,3}([^\s`"'*]{2,200})/gi
   return [...text.matchAll(stated)]
@@ -74,14 +76,14 @@ function statedAnswers(text: string): string[] {
     .filter((word) => word.length > 1)
 }
 
-/** A word that the tests compare with or the solution writes, and that is no path or everyday word. */
+/** A word that the tests compare with or the solution writes, and that is neither a path nor an everyday word. */
 function isExpected({ tests, solution }: RoundFiles, word: string): boolean {
   if (word.includes('/') || /^[a-z]+$/i.test(word)) return false
   const whole = new RegExp(`(?<![\\w.-])${word.replace(/[^\w]/g, '\\$&')}(?![\\w-])`)
   return [...tests, ...solution].some(({ text }) => whole.test(text))
 }
 
-/** Lines of a script that say something about this task: long enough, and not the usual opening. */
+/** Lines of a script that are specific to this task: long enough, and not the usual opening. */
 function telling({ text }: TextFile): string[] {
   const lines = linesOf(text).map(squeeze)
   return lines.filter((line) => line.length >= 20 && !/^(?:#|set -|cd |export |echo "?(?:$|[A-Z][a-z]+ing))/.test(line))

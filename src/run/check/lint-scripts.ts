@@ -3,13 +3,13 @@ import { spawnProcess } from '../../lib/spawn-process.ts'
 import type { Finding, Lint } from './finding.ts'
 import type { RoundFiles, TaskFiles, TextFile } from './task-files.ts'
 
-/** There is nothing to verify with. A separate verifier may bring its tests in its own image. */
+/** There are no tests. A separate verifier may bring its tests in its own image. */
 export const noTests: Lint = ({ rounds }, task) =>
   rounds
     .filter((round) => !round.testScript && !verifiesSeparately(task, round.step))
     .map((round) => missing('no-tests', round, 'tests/test.sh', 'has no test script to verify it with'))
 
-/** It is not shown that the task can be solved at all. */
+/** Without a solution, nothing shows that the task can be solved. */
 export const noSolution: Lint = ({ rounds }) =>
   rounds
     .filter((round) => !round.solveScript)
@@ -17,13 +17,13 @@ export const noSolution: Lint = ({ rounds }) =>
       missing('no-solution', round, 'solution/solve.sh', 'has no solution to prove that it can be solved'),
     )
 
-/** Without a shebang it is chance which program reads the script. */
+/** Without a shebang, which program runs the script is left to chance. */
 export const noShebang: Lint = (files) =>
   entryScripts(files)
     .filter(({ text }) => !text.startsWith('#!'))
     .map((file) => finding('script-no-shebang', 'error', file, 'does not start with #!, for example #!/bin/bash'))
 
-/** The runner sets the bit, but a person who tries the script by hand stumbles. */
+/** The runner sets the executable bit, but anyone who runs the script directly gets an error. */
 export const notExecutable: Lint = (files) =>
   entryScripts(files)
     .filter(({ mode }) => (mode & 0o111) === 0)
@@ -45,7 +45,7 @@ export const syntax: Lint = async (files) => {
   return findings
 }
 
-/** Whether the tests of a step, or of the whole task, run in a sandbox of their own. */
+/** Whether the tests of a step, or of the whole task, run in a separate sandbox. */
 export function verifiesSeparately(task: Task, step: string | null): boolean {
   const { verifier } = task.steps.find(({ name }) => name === step) ?? task
   return verifier.mode === 'separate'
@@ -55,7 +55,7 @@ function entryScripts({ rounds }: TaskFiles): TextFile[] {
   return unique(rounds.flatMap(({ testScript, solveScript }) => [testScript, solveScript]))
 }
 
-/** Scripts of tests and solutions; what lies in the environment may be broken on purpose. */
+/** Test and solution scripts; files in the environment may be broken on purpose. */
 function shellScripts({ rounds }: TaskFiles): TextFile[] {
   return unique(rounds.flatMap(({ tests, solution }) => [...tests, ...solution])).filter(isShell)
 }
@@ -79,7 +79,7 @@ function finding(lint: string, severity: Finding['severity'], { path }: TextFile
   return { lint, severity, path, message }
 }
 
-/** What bash says is wrong with a script, or null. */
+/** The syntax error that bash reports for a script, or null. */
 async function parseBash(script: string): Promise<string | null> {
   const bash = await spawnProcess('bash', ['--norc', '--noprofile', '-O', 'extglob', '-n'], {
     stdio: ['pipe', 'ignore', 'pipe'],

@@ -14,7 +14,7 @@ export const instructionMissing: Lint = ({ rounds }, task) =>
     return [{ lint: 'instruction-short', severity: 'warning', path, message }]
   })
 
-/** Anything but true or false would quietly count as false. */
+/** Anything but true or false would silently be treated as false. */
 export const systemKey: Lint = (_, { metadata }) => {
   const value = metadata[mayModifySystemKey]
   if (value === undefined || typeof value === 'boolean') return []
@@ -22,7 +22,7 @@ export const systemKey: Lint = (_, { metadata }) => {
   return [{ lint: 'system-key', severity: 'error', path: 'task.toml', message }]
 }
 
-/** Text of a template that was not filled in. */
+/** Template text that was not filled in. */
 export const scaffold: Lint = ({ rounds }) =>
   rounds.flatMap(({ instruction, testScript, solveScript }) => [
     ...leftOver(instruction, 'error', outsideFences(instruction?.text ?? '')),
@@ -39,7 +39,7 @@ function leftOver(file: TextFile | null, severity: Finding['severity'], lines: r
   return [{ lint: 'scaffold-text', severity, path: file.path, message }]
 }
 
-/** Code in an instruction may well speak of TODOs. */
+/** Code in an instruction may legitimately mention TODOs. */
 function outsideFences(text: string): string[] {
   let fenced = false
   return text.split('\n').filter((line) => {

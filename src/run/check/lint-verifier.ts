@@ -3,7 +3,7 @@ import { findRewardWrites, type RewardWrite } from './reward-writes.ts'
 import { type CodeLine, codeLines } from './shell-text.ts'
 import type { RoundFiles, TextFile } from './task-files.ts'
 
-/** No file of the tests so much as names a reward. */
+/** None of the test files mentions a reward. */
 export const noReward: Lint = ({ rounds }) =>
   rounds.flatMap(({ testScript, tests }) => {
     if (!testScript || tests.some(({ text }) => /reward/i.test(text))) return []
@@ -11,7 +11,7 @@ export const noReward: Lint = ({ rounds }) =>
     return [{ lint: 'verifier-no-reward', severity: 'error', path: testScript.path, message }]
   })
 
-/** Whatever the tests find, the reward is full. (Where it can only be 0, something else writes the rest.) */
+/** The reward is full whatever the tests find. (If it can only be 0, something else writes the rest.) */
 export const alwaysFull: Lint = ({ rounds }) =>
   rounds.flatMap((round): Finding[] => {
     const { testScript, writes } = wholeStory(round)
@@ -20,7 +20,7 @@ export const alwaysFull: Lint = ({ rounds }) =>
     return [{ lint: 'verifier-one-value', severity: 'error', path: testScript.path, message }]
   })
 
-/** A full reward is there before anything was checked, and stays when the script dies on its way. */
+/** A full reward is written before anything is checked, and stays if the script dies. */
 export const failsOpen: Lint = ({ rounds }) =>
   rounds.flatMap((round): Finding[] => {
     const { testScript, writes } = wholeStory(round)
@@ -33,8 +33,8 @@ export const failsOpen: Lint = ({ rounds }) =>
   })
 
 /**
- * A reward file that is already there decides: the agent may have put it there.
- * Where another program writes the reward, looking for it is a guard against that program's crash, and only a weak spot.
+ * An existing reward file decides, and the agent may have put it there. If another program writes the reward, checking
+ * for the file guards against that program crashing and is only a weak spot.
  */
 export const trustsRewardFile: Lint = ({ rounds }) =>
   rounds.flatMap((round): Finding[] => {
@@ -54,7 +54,7 @@ function believesOldReward({ text }: TextFile): boolean {
   const at = lines.findIndex(({ code }) => looks.test(code))
   const looking = lines[at]
   if (!looking) return false
-  // A trap runs when everything else is over.
+  // A trap runs after everything else.
   const before = (looking.code.startsWith('trap ') ? lines : lines.slice(0, at)).filter((line) => line !== looking)
   if (before.some(({ code }) => /\brm\b.*(?:reward|\/logs\/verifier)/.test(code))) return false
   const { writes } = findRewardWrites(before)
@@ -62,7 +62,7 @@ function believesOldReward({ text }: TextFile): boolean {
   return values.size < 2 && !writes.some(({ line }) => alwaysRuns(line))
 }
 
-/** Test scripts of other languages, and rewards other files write, are beyond what a text can tell. */
+/** Rewards written by other files or by test scripts in other languages cannot be found in this text. */
 function wholeStory({ testScript, tests }: RoundFiles): {
   testScript: TextFile | null
   writes: readonly RewardWrite[] | null

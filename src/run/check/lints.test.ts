@@ -15,7 +15,7 @@ const files: Record<string, string> = {
     '#!/bin/bash\nif [ "$(cat /app/sum.txt)" = 12 ]; then\n  echo 1 > /logs/verifier/reward.txt\nelse\n  echo 0 > /logs/verifier/reward.txt\nfi\n',
 }
 
-/** The lints' words about the task above with some files changed (null takes one away). */
+/** The lints' findings for the task above with some files changed (null removes one). */
 async function lint(changes: Record<string, string | null>, modes: Record<string, number> = {}): Promise<string[]> {
   const dir = join(await tempDir(), 'sum')
   const tree: Tree = {}

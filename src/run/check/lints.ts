@@ -13,7 +13,7 @@ import { instructionMissing, scaffold, systemKey } from './lint-text.ts'
 import { alwaysFull, failsOpen, noReward, trustsRewardFile } from './lint-verifier.ts'
 import type { TaskFiles } from './task-files.ts'
 
-/** Every lint, in the order a reader wants to hear of them. */
+/** Every lint, in the order in which readers see the findings. */
 const lints: readonly Lint[] = [
   instructionMissing,
   scaffold,
@@ -36,7 +36,7 @@ const lints: readonly Lint[] = [
   expectedInTheOpen,
 ]
 
-/** Everything the lints have to say about a task, errors first; the same thing is never said twice. */
+/** Everything the lints find wrong with a task, errors first, without duplicates. */
 export async function lintTask(task: Task, files: TaskFiles): Promise<Finding[]> {
   const found = (await Promise.all(lints.map((lint) => lint(files, task)))).flat()
   const unique = [...new Map(found.map((finding) => [JSON.stringify(finding), finding])).values()]

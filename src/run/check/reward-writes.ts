@@ -1,8 +1,8 @@
 import type { CodeLine } from './shell-text.ts'
 
-/** One place in a test script that writes a reward file with echo or printf. */
+/** One place where a test script writes a reward file with echo or printf. */
 export interface RewardWrite {
-  /** What it can write, when that can be told from the text: the literals, normalised; null when it cannot. */
+  /** The normalised literals it can write; null when the text does not tell. */
   readonly values: readonly string[] | null
   readonly line: CodeLine
 }
@@ -12,10 +12,10 @@ const write = /\b(echo|printf)\s([^;&|<>]{0,400})>>?\s*["']?[^\s"';|&<>]{0,200}r
 const harmless =
   /(?:-[efsrz]|\bcat|<|\brm(?: -\w+)*|\bls(?: -\w+)*|\bchmod \S+|\btouch)\s+["']?[^\s"';|&<>()]{0,200}reward\.(?:txt|json)\b/g
 
-/** The rewards that lines of a script write with echo or printf, in order. */
+/** The rewards that a script's lines write with echo or printf, in order. */
 export interface RewardWrites {
   readonly writes: readonly RewardWrite[]
-  /** False when reward files are also named in another way, so that this is not the whole story. */
+  /** False when reward files are also named in other ways, so that this list is incomplete. */
   readonly complete: boolean
 }
 

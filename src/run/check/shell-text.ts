@@ -1,12 +1,12 @@
 /** One line of a shell script that is not only a comment. */
 export interface CodeLine {
-  /** Trimmed, without a comment at its end. */
+  /** Trimmed, without a trailing comment. */
   readonly code: string
   /** How many `if`, `for`, `while`, `case` and `{` are open before this line; at 0 it always runs. */
   readonly depth: number
 }
 
-/** The code of a shell script, line by line. It reads like a careful person, not like a parser: good enough for lints. */
+/** The code of a shell script, line by line. It is a heuristic, not a parser: good enough for lints. */
 export function codeLines(script: string): CodeLine[] {
   const lines: CodeLine[] = []
   let depth = 0
@@ -23,7 +23,7 @@ const closesFirst = /^(?:fi|done|esac|\})(?![\w-])/
 const opens = /(?<![\w.\-/$])(?:if|for|while|until|case)(?=\s)|(?<=^|[\s)])\{(?=\s|$)/g
 const closes = /(?<![\w.\-/$])(?:fi|done|esac)(?![\w.\-/=])|(?<=^|[\s;])\}(?![\w-])/g
 
-/** Cuts off a comment; `bare` is the same code with everything in quotes blanked. */
+/** Removes a comment; `bare` is the same code with all quoted text blanked. */
 function scan(line: string): { code: string; bare: string } {
   let quote = ''
   let bare = ''

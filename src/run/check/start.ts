@@ -6,7 +6,7 @@ import type { CheckRequest } from './check-request.ts'
 import { type Check, judgeFailedStart } from './verdict.ts'
 import { withSandbox } from './with-sandbox.ts'
 
-/** Whether the environment of a task starts, and what a reader must know about it. No agent and no tests run. */
+/** Checks whether a task's environment starts, and what a reader should know about it. Runs no agent and no tests. */
 export async function checkStart(
   task: Task,
   request: CheckRequest,
@@ -25,7 +25,7 @@ export async function checkStart(
   }
 }
 
-/** Runs the first trial of a task; one whose sandbox did not start, for a reason outside the task, is run again. */
+/** Runs the first trial of a task; if its sandbox did not start for a reason outside the task, runs it again. */
 export async function firstTrial(
   request: Pick<CheckRequest, 'retries' | 'signal'>,
   run: (name: string) => Promise<TrialRecord>,
@@ -42,7 +42,7 @@ function mayRetry(nth: number, failure: Failure, { retries = 0 }: Pick<CheckRequ
   return nth <= retries && failure.retryable && judgeFailedStart(failure).outcome === 'unknown'
 }
 
-/** What is down needs time to come back: 1 second, then 2, 4 and so on, at most 30. */
+/** An outage needs time to pass: waits 1 second, then 2, 4 and so on, at most 30. */
 async function pause(nth: number, signal: AbortSignal): Promise<void> {
   await sleep(Math.min(1000 * 2 ** (nth - 1), 30_000), undefined, { signal })
 }

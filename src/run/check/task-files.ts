@@ -24,12 +24,12 @@ export interface TextFile {
   readonly mode: number
 }
 
-/** The files of one turn of solve and verify: a whole single-step task, or one step. */
+/** The files of one round of solving and verifying: a whole single-step task, or one step. */
 export interface RoundFiles {
   /** Null for a single-step task. */
   readonly step: string | null
   readonly instruction: TextFile | null
-  /** What ends up in /tests: a step's own files win over the task's of the same name. */
+  /** What ends up in /tests: a step's own files override the task's files of the same name. */
   readonly tests: readonly TextFile[]
   readonly testScript: TextFile | null
   readonly solution: readonly TextFile[]
@@ -41,11 +41,11 @@ export interface TaskFiles {
   readonly environment: readonly TextFile[]
 }
 
-/** Larger files are data, not text that a person wrote. */
+/** Larger files are data, not hand-written text. */
 const fileLimitBytes = 512 * 1024
 const totalLimitBytes = 32 * 1024 * 1024
 
-/** Reads what lints look at: small text files only, through no link. */
+/** Reads the files that lints look at: only small text files, and none through a link. */
 export async function loadTaskFiles(task: Task): Promise<TaskFiles> {
   const budget = { leftBytes: totalLimitBytes }
   const read = (dir: string) => readTexts(task.dir, dir, budget)

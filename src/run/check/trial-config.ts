@@ -1,7 +1,7 @@
 import { noTask, type TrialConfig } from '../../core/job.ts'
 import type { Task } from '../../core/task.ts'
 
-/** What a check asks of one trial: everything as the task says, nothing overridden. */
+/** What a check asks of one trial: everything as the task says, with no overrides. */
 export interface CheckTrial {
   readonly agentName: string
   /** Default: none. */

@@ -3,7 +3,7 @@ import { mayModifySystemKey, type Step } from '../../core/task.ts'
 import type { Failure, TrialRecord } from '../../core/trial.ts'
 import type { Finding } from './finding.ts'
 
-/** What has to hold, in the order it is found out. */
+/** What must hold, in the order in which it is checked. */
 export const checkNames = [
   'lint',
   'start',
@@ -18,18 +18,21 @@ export const checkNames = [
 ] as const
 export type CheckName = (typeof checkNames)[number]
 
-/** `unknown`: an infrastructure failure came before the answer. `skipped`: an earlier check, or the user, made it pointless. */
+/**
+ * `unknown`: an infrastructure failure prevented an answer. `skipped`: an earlier check, or the user, made it
+ * unnecessary.
+ */
 export type Outcome = 'ok' | 'fail' | 'unknown' | 'skipped'
 
 export interface Check {
   readonly name: CheckName
   readonly outcome: Outcome
   readonly reasons: readonly string[]
-  /** The part of the task, or of what it printed, that shows why. */
+  /** The part of the task, or of its output, that shows why. */
   readonly evidence?: readonly string[] | undefined
 }
 
-/** Rejected as soon as one check fails; unknown when none fails but one could not be found out. */
+/** Rejected as soon as one check fails; unknown when none fails but at least one could not be decided. */
 export type Verdict = 'accepted' | 'rejected' | 'unknown'
 
 export function judge(checks: readonly Check[]): Verdict {
@@ -47,7 +50,7 @@ export function describeFinding({ lint, path, message }: Finding): string {
   return `${lint}: ${path === '' ? '' : `${path} `}${message}`
 }
 
-/** Whether the environment came up, as the first trial tells. */
+/** Whether the environment started, according to the first trial. */
 export function judgeStart(record: TrialRecord): Check {
   if (record.sandbox !== null) return ok('start')
   const { end } = record
@@ -56,12 +59,12 @@ export function judgeStart(record: TrialRecord): Check {
     : { name: 'start', outcome: 'unknown', reasons: [end.kind] }
 }
 
-/** What kept the environment from coming up speaks against the task, or says nothing about it. */
+/** Decides whether a failed start counts against the task or says nothing about it. */
 export function judgeFailedStart(failure: Failure): Check {
   return blamed('start', failure)
 }
 
-/** The oracle must get everything there is to get, in every step. */
+/** The oracle must get the full reward in every step. */
 export function judgeOracle(records: readonly TrialRecord[], steps: readonly Step[]): Check {
   return worst('oracle', records, (record) => {
     const { end } = record
@@ -74,7 +77,7 @@ export function judgeOracle(records: readonly TrialRecord[], steps: readonly Ste
   })
 }
 
-/** An oracle that honestly changes the system needs the task to say that this is allowed. */
+/** If the oracle legitimately changes the system, the task must declare that this is allowed. */
 function systemHint({ system, steps }: TrialRecord): string {
   const report = [system, ...(steps ?? []).map((step) => step.system)].find((it) => it?.differ)
   if (!report) return ''
@@ -82,7 +85,7 @@ function systemHint({ system, steps }: TrialRecord): string {
   return `; the solution changes system files (${files.join(', ')}) and scores ${describeRewards(report.onImage)} without them: if agents may do that too, set ${mayModifySystemKey} = true under [metadata] in task.toml`
 }
 
-/** Runs of the oracle that differ mean that the verifier, or the task, plays dice. */
+/** If runs of the oracle differ, the verifier or the task is not deterministic. */
 export function judgeRepeats(records: readonly TrialRecord[]): Check {
   if (records.length < 2) return { name: 'repeat', outcome: 'skipped', reasons: [] }
   const endings = records.map(({ end }) => {
@@ -99,14 +102,17 @@ export function judgeRepeats(records: readonly TrialRecord[]): Check {
   return { name: 'repeat', outcome: 'unknown', reasons: [reason] }
 }
 
-/** Doing nothing must give less than everything, and it must give something: tests that find nothing done still have to say so. */
+/**
+ * Doing nothing must score less than the full reward, but it must score: tests still have to report that nothing was
+ * done.
+ */
 export function judgeNop(record: TrialRecord): Check {
   return worst('nop', [record], ({ end }) =>
     end.kind === 'scored' && !isBelow(end.rewards) ? `doing nothing scores ${describeRewards(end.rewards)}` : null,
   )
 }
 
-/** Forging must not pay. Tests that fail over a forgery pay nothing, so that is fine. */
+/** Forging must not pay. Tests that fail because of a forgery pay nothing, which is fine. */
 export function judgeForger(records: readonly TrialRecord[]): Check {
   const paidOrLost = records.filter(({ end }) => end.kind !== 'failed' || end.failure.boundary !== 'verifier')
   return worst('forger', paidOrLost, ({ end, isolation }) => {
@@ -130,7 +136,7 @@ function isBelow(rewards: Rewards | null): boolean {
   return reward === undefined ? Object.values(rewards).some((value) => value < 1) : reward < 1
 }
 
-/** The gravest thing that can be said about some trials: a failed check, then an unknown one. */
+/** The worst result for some trials: first a failed check, then an unknown one. */
 function worst(
   name: CheckName,
   records: readonly TrialRecord[],
@@ -154,7 +160,7 @@ function blamed(name: CheckName, failure: Failure): Check {
   return { name, outcome, reasons: [`${boundary} failed: ${code}: ${message}`] }
 }
 
-/** A failure of the task's own files or tests speaks against the task; any other says nothing about it. */
+/** A failure of the task's own files or tests counts against the task; any other says nothing about it. */
 function isTasksFault({ boundary, code }: Failure): boolean {
   return boundary === 'verifier' || (boundary === 'task' && code !== 'UnsupportedEnvironmentError')
 }
@@ -163,7 +169,7 @@ function ok(name: CheckName): Check {
   return { name, outcome: 'ok', reasons: [] }
 }
 
-/** Rewards in words: one number where that is all, else their keys in order, so that equal ones look equal. */
+/** Rewards in words: a single number if that is all, otherwise with sorted keys, so that equal ones look equal. */
 export function describeRewards(rewards: Rewards | null): string {
   if (rewards === null) return 'nothing'
   const entries = Object.entries(rewards).sort(([a], [b]) => (a < b ? -1 : 1))

@@ -6,7 +6,7 @@ import { startSandbox } from '../trial/start-sandbox.ts'
 import type { CheckRequest } from './check-request.ts'
 import { checkTrialConfig } from './trial-config.ts'
 
-/** Builds and starts a task's environment as a trial would, and releases it when `use` is over. No agent runs. */
+/** Builds and starts a task's environment as a trial would, and releases it when `use` has finished. Runs no agent. */
 export async function withSandbox<T>(
   task: Task,
   request: CheckRequest,

@@ -27,7 +27,7 @@ vllm:kv_cache_usage_perc{engine="0",model_name="m"} ${use}
 vllm:kv_cache_usage_perc{engine="1",model_name="m"} 0.1
 `
 
-/** Looks so many times, then stops; returns the limits it told of. */
+/** Polls a number of times, then stops; returns the limits it reported. */
 async function looks(
   count: number,
   behaviours: readonly Behaviour[],

@@ -7,9 +7,9 @@ import { decideLimit, type LoadSample, startLimit } from './decide-limit.ts'
 export interface AdaptiveLimit {
   /** How many may run at once now. */
   readonly limit: number
-  /** Tells of a reply; only looked at where the server shows no metrics. */
+  /** Reports a reply; used only if the server has no metrics. */
   observe(latencyMs: number, outputTokens: number): void
-  /** Looks at the server once and again after every interval, until the signal is aborted. */
+  /** Polls the server now and after every interval until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>
 }
 
@@ -25,7 +25,7 @@ export interface AdaptiveLimitParts {
 /** No metrics page is longer. */
 const maxPageBytes = 16 * 1024 * 1024
 
-/** Replies since the last look that are remembered at most. */
+/** How many replies are remembered between two polls at most. */
 const maxReplies = 4096
 
 export function makeAdaptiveLimit({
@@ -71,7 +71,7 @@ export function makeAdaptiveLimit({
   }
 }
 
-/** A page that cannot be had is no reason to change anything. */
+/** A metrics page that cannot be fetched is no reason to change anything. */
 async function fetchLoad(http: HttpClient, url: string, timeoutSec: number, signal: AbortSignal): Promise<Load | null> {
   try {
     const call = {
@@ -90,7 +90,7 @@ async function fetchLoad(http: HttpClient, url: string, timeoutSec: number, sign
   }
 }
 
-/** What servers call the same three things: vLLM, SGLang, llama.cpp. */
+/** Names of the same three metrics in vLLM, SGLang and llama.cpp. */
 const runningNames = ['vllm:num_requests_running', 'sglang:num_running_reqs', 'llamacpp:requests_processing']
 const waitingNames = ['vllm:num_requests_waiting', 'sglang:num_queue_reqs', 'llamacpp:requests_deferred']
 const cacheNames = [
@@ -102,7 +102,7 @@ const cacheNames = [
 
 type Load = LoadSample & { readonly kind: 'load' }
 
-/** The load of several servers as if they were one: added up, and the fullest cache counted; null for none. */
+/** Combines the load of several servers: requests are added up, and the fullest cache counts; null for no servers. */
 export function sumLoads(loads: readonly Load[]): Load | null {
   if (loads.length === 0) return null
   const cache = loads.map(({ cacheUse }) => cacheUse).filter((use) => use !== null)
@@ -114,7 +114,7 @@ export function sumLoads(loads: readonly Load[]): Load | null {
   }
 }
 
-/** The load a page of metrics tells of, replicas added up and the fullest cache counted; null when it tells of none. */
+/** The load reported by a metrics page, with replicas added up and the fullest cache taken; null if it reports none. */
 export function readLoad(page: string): Load | null {
   const samples = parseMetrics(page)
   const running = valuesOf(samples, runningNames)

@@ -17,13 +17,13 @@ const settings: AdaptiveConcurrency = {
   longWindow: 100,
 }
 
-/** A server that runs `capacity` requests at once and lets the rest wait; its cache is full when it runs them all. */
+/** A server that runs `capacity` requests at once and queues the rest; its cache is full when it runs them all. */
 function loadOf(inFlight: number, capacity: number): LoadSample {
   const running = Math.min(inFlight, capacity)
   return { kind: 'load', running, waiting: inFlight - running, cacheUse: 0.85 * (running / capacity) }
 }
 
-/** A server that shows nothing, but takes longer the more it has. */
+/** A server without metrics that takes longer the more requests it has. */
 function latencyOf(inFlight: number, capacity: number): LoadSample {
   return { kind: 'latency', msPerToken: 10 * Math.max(1, inFlight / capacity) }
 }

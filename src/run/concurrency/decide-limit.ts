@@ -1,39 +1,39 @@
 import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
 
-/** What one look at the server showed. */
+/** What one poll of the server showed. */
 export type LoadSample =
   | {
       readonly kind: 'load'
       readonly running: number
       readonly waiting: number
-      /** Share of the cache for contexts that is in use, 0 to 1; null where the server does not say. */
+      /** Share of the context cache in use, 0 to 1; null if the server does not report it. */
       readonly cacheUse: number | null
     }
-  /** How long a token of a reply took, typically, since the last look. */
+  /** The typical time per reply token since the last poll. */
   | { readonly kind: 'latency'; readonly msPerToken: number }
 
 export interface LimitState {
-  /** Not rounded: small steps must add up. */
+  /** Not rounded, so that small steps add up. */
   readonly limit: number
   readonly usualMsPerToken: number | null
-  /** The last looks at the queue, oldest first. */
+  /** The queue lengths of the last polls, oldest first. */
   readonly waiting: readonly number[]
 }
 
 /** A cache fuller than this leaves no room for contexts to grow. */
 const fullCache = 0.9
 
-/** A queue this much shorter than what runs is no reason to go down: it keeps the server busy. */
+/** A queue within this ratio of the running requests is no reason to lower the limit: it keeps the server busy. */
 const queueTolerance = 1.1
 
-/** How far one step can go down, and a drop does. */
+/** How far a single step or drop can lower the limit. */
 const lowestGradient = 0.5
 const dropTo = 0.7
 
-/** How far up an idle server with an empty cache lets one step go. */
+/** How far one step can raise the limit when the server is idle and its cache empty. */
 const fastestGrowth = 0.5
 
-/** By how much "usual" may get worse over the long window. */
+/** By how much the "usual" time may rise over the long window. */
 const forgotten = 0.1
 
 export function startLimit(start: number, settings: AdaptiveConcurrency): LimitState {
@@ -41,8 +41,8 @@ export function startLimit(start: number, settings: AdaptiveConcurrency): LimitS
 }
 
 /**
- * The next limit, by the gradient between what the server does and what it would do unhurried: requests that run of all
- * it has, or usual time of recent time. A limit that is not used up says nothing about a higher one, so it stays.
+ * The next limit, from the ratio of the server's state to its unhurried state: running requests to all it has, or usual
+ * time to recent time. A limit that is not used up gives no evidence for a higher one, so it stays.
  */
 export function decideLimit(
   state: LimitState,
@@ -62,7 +62,7 @@ function byLoad(state: LimitState, sample: LoadSample & { kind: 'load' }, settin
   const window = [...state.waiting, waiting].slice(-settings.windowSize)
   const { queueP95DropThreshold: threshold } = settings
   if (threshold !== null && percentile95(window) > threshold) {
-    // What queued before the drop must not make it drop again.
+    // Requests queued before the drop must not cause another one.
     return { ...state, limit: state.limit * dropTo, waiting: [] }
   }
   const all = running + waiting
@@ -75,7 +75,8 @@ function byLoad(state: LimitState, sample: LoadSample & { kind: 'load' }, settin
 
 function byLatency(state: LimitState, msPerToken: number, settings: AdaptiveConcurrency): LimitState {
   const before = state.usualMsPerToken ?? msPerToken
-  // An average would get used to any crowd and let it grow for ever. Better times count soon, worse ones hardly.
+  // A plain average would adapt to any crowding and let it grow forever. So faster times are adopted quickly, slower
+  // ones hardly at all.
   const usual =
     msPerToken < before
       ? (before + msPerToken) / 2

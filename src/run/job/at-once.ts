@@ -1,23 +1,29 @@
 import type { Resource } from '../../lib/exhaustion.ts'
 
-/** How many trials run at once when this machine runs out of something: half as many, and more again when that goes well. */
+/**
+ * How many trials run at once when this machine runs out of something: half as many, then gradually more as trials
+ * succeed.
+ */
 export interface AtOnce {
-  /** As many as asked for, or fewer. */
+  /** As many as requested, or fewer. */
   readonly limit: number
-  /** Changes how many are asked for. */
+  /** Changes how many are requested. */
   ask(count: number): void
-  /** Something ran out. */
+  /** Reports that something ran out. */
   met(resource: Resource): void
-  /** A try begins; what it says afterwards counts for the number that was allowed then. */
+  /** A try begins; its outcome counts for the number that was allowed at that time. */
   begin(): Try
 }
 
 export interface Try {
-  /** It failed because something ran out: seconds until the next, or null when there is no point in waiting any longer. */
+  /**
+   * It failed because something ran out: returns the seconds until the next try, or null when waiting longer is
+   * pointless.
+   */
   failed(earlier: readonly Try[]): number | null
   /** It ended in any other way. */
   ended(): void
-  /** Whether it began when no fewer trials could be run. */
+  /** Whether it began when the number of trials could not be reduced further. */
   readonly isAlone: boolean
 }
 
@@ -28,10 +34,10 @@ export interface AtOnceParts {
   readonly nowMs?: () => number
 }
 
-/** Tries of a trial that ran alone and still found nothing left, after which it fails. */
+/** How often a trial that runs alone may still find the resource exhausted before it fails. */
 const triesAlone = 4
 
-/** One shortage shows in many places at once. */
+/** One shortage shows up in many places at once. */
 const sameShortageMs = 10_000
 
 export function makeAtOnce({ asked: first, resize, say, nowMs = Date.now }: AtOnceParts): AtOnce {
@@ -40,7 +46,7 @@ export function makeAtOnce({ asked: first, resize, say, nowMs = Date.now }: AtOn
   let wentWell = 0
   let reductions = 0
   let reducedMs = Number.NEGATIVE_INFINITY
-  /** A trial waited in vain, and nothing has gone well since. */
+  /** A trial waited in vain, and none has succeeded since. */
   let isHopeless = false
   const limit = () => Math.max(1, Math.min(asked, allowed))
   const reduce = (what: string) => {
@@ -72,7 +78,7 @@ export function makeAtOnce({ asked: first, resize, say, nowMs = Date.now }: AtOn
       return {
         isAlone,
         failed: (earlier) => {
-          // A try that began before there were fewer says nothing about whether they are few enough.
+          // A try that began before the reduction says nothing about whether the new number is low enough.
           if (seen === reductions) reduce(lastResource)
           const alone = earlier.filter((each) => each.isAlone).length + (isAlone ? 1 : 0)
           isHopeless ||= alone >= triesAlone

@@ -14,8 +14,8 @@ export type Fingerprint = (name: string, value: string) => string
 export const noFingerprint: Fingerprint = () => mask
 
 /**
- * Fingerprints under a key that never leaves this user's state directory: a plain digest in a job's files would let a reader
- * try out passwords. Without a usable state directory, hidden values are not compared.
+ * Fingerprints made with a key that never leaves this user's state directory: with plain digests in a job's files, a
+ * reader could try out passwords. Without a usable state directory, hidden values are not compared.
  */
 export function fingerprintsIn(stateDir: string): Fingerprint {
   let key: Buffer
@@ -33,7 +33,7 @@ export function fingerprintsIn(stateDir: string): Fingerprint {
   }
 }
 
-/** Which key made a mark; `''` for one made without a key, null for a value that is no mark. */
+/** Which key made a mark; `''` for one made without a key, null for a value that is not a mark. */
 function keyOfMark(value: string): string | null {
   const match = /^\*{4}(?:([0-9a-f]{8}):[0-9a-f]{16})?$/.exec(value)
   return match && (match[1] ?? '')
@@ -48,10 +48,10 @@ function readOrMakeKey(stateDir: string): Buffer {
     const draft = draftBeside(path)
     writeFileSync(draft, randomBytes(32), { mode: 0o600, flag: 'wx' })
     try {
-      // Of two processes that make a key at once, the second takes the first one's.
+      // If two processes make a key at once, the second uses the first one's.
       linkSync(draft, path)
     } catch {
-      // It is there by now, or reading it fails below.
+      // Either the key exists now, or reading it fails below.
     } finally {
       rmSync(draft, { force: true })
     }
@@ -69,7 +69,7 @@ const jsonSchema = z.json()
 type Json = z.output<typeof jsonSchema>
 
 const identitySchema = z.object({
-  /** Content digests by name; one name may be there more than once. */
+  /** Content digests by name; one name may have several. */
   tasks: z.record(z.string(), z.array(z.string())),
   agents: z.array(jsonSchema),
   /** Digests of user code by its import path. */
@@ -81,21 +81,21 @@ const identitySchema = z.object({
   artifacts: jsonSchema,
 })
 
-/** What makes two jobs the same experiment: if this is equal, one continues the other. Holds no secret. */
+/** What makes two jobs the same experiment: if equal, one continues the other. Contains no secret. */
 export type JobIdentity = z.output<typeof identitySchema>
 
-/** An identity that was written down; null when it is none of this version. */
+/** Parses a stored identity; null when it is not of this version. */
 export function parseIdentity(value: unknown): JobIdentity | null {
   const parsed = identitySchema.safeParse(value)
   return parsed.success ? parsed.data : null
 }
 
-/** The agents of a stored identity; null where another version wrote it. */
+/** The agents of a stored identity; null if another version wrote it. */
 export function agentsIn(value: Readonly<Record<string, unknown>>): JobIdentity['agents'] | null {
   return identitySchema.shape.agents.safeParse(value.agents).data ?? null
 }
 
-/** The identity of a job. Concurrency, retries, quietness and how a path is spelt are no part of it. */
+/** The identity of a job. Concurrency, retries, quietness and the spelling of paths are not part of it. */
 export function identityOf(
   config: JobConfig,
   tasks: readonly Pick<Task, 'name' | 'digests'>[],
@@ -116,7 +116,7 @@ export function identityOf(
   }
 }
 
-/** What tells one agent of a job from another. */
+/** What distinguishes one agent of a job from another. */
 export function agentIdentities(config: JobConfig, fingerprint: Fingerprint = noFingerprint): Json[] {
   const hidden = redactJobConfig(config, {})
   return config.agents.map((agent, i) => withEnv(agent, hidden.agents[i] ?? agent, fingerprint))
@@ -124,14 +124,14 @@ export function agentIdentities(config: JobConfig, fingerprint: Fingerprint = no
 
 type Env = Readonly<Record<string, string>>
 
-/** A part of a config whose variables are templates or marks. */
+/** A part of a config with its variables replaced by templates or marks. */
 function withEnv(part: { readonly env: Env }, hidden: { readonly env: Env }, fingerprint: Fingerprint): Json {
   const env = Object.entries(part.env).map(([name, value]) => [name, variableMark(name, value, fingerprint)])
   const marked = Object.fromEntries(env)
   return toJson({ ...part, env: marked }, { ...hidden, env: marked })
 }
 
-/** A new key for the same service is the same experiment; another value of any other variable is not. */
+/** A new key for the same service is still the same experiment; a new value of any other variable is not. */
 function variableMark(name: string, value: string, fingerprint: Fingerprint): string {
   if (value === '' || isTemplate(value)) return redactEnv({ [name]: value }, {})[name] ?? mask
   return isSecretName(name) || keyOfMark(value) !== null ? mask : fingerprint(name, value)
@@ -143,7 +143,10 @@ function digestsByName(tasks: readonly Pick<Task, 'name' | 'digests'>[]): Record
   return Object.fromEntries([...digests].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** JSON with sorted keys. What `hidden` shows differently is a secret and left out: a new key for the same service is the same experiment. */
+/**
+ * JSON with sorted keys. Values that `hidden` shows differently are secrets and are left out: a new key for the same
+ * service is the same experiment.
+ */
 function toJson(value: unknown, hidden: unknown = value): Json {
   if (typeof value === 'string') return value === hidden ? value : hiddenText(hidden)
   if (typeof value === 'number' || typeof value === 'boolean') return value
@@ -156,7 +159,7 @@ function toJson(value: unknown, hidden: unknown = value): Json {
   )
 }
 
-/** Of a URL only the password is hidden. */
+/** In a URL, only the password is hidden. */
 function hiddenText(hidden: unknown): string {
   return typeof hidden === 'string' && hidden.includes('://') ? hidden : mask
 }
@@ -205,7 +208,7 @@ function agentDifferences(before: readonly Json[], now: readonly Json[]): string
   })
 }
 
-/** A path that is on one side only is another agent or sandbox, and said so there. */
+/** A path that is on one side only means another agent or sandbox, which is reported there. */
 function importDifferences(before: JobIdentity['imports'], now: JobIdentity['imports']): string[] {
   return Object.entries(now).flatMap(([path, is]) => {
     const was = Object.hasOwn(before, path) ? before[path] : undefined
@@ -214,7 +217,10 @@ function importDifferences(before: JobIdentity['imports'], now: JobIdentity['imp
   })
 }
 
-/** What was, with `is` wherever the two cannot be compared: a value is hidden on one side, or by another key. */
+/**
+ * The earlier value, or `is` wherever the two cannot be compared because a value is hidden on one side or with another
+ * key.
+ */
 function comparable(was: Json, is: Json): Json {
   if (typeof was === 'string' && typeof is === 'string') return areComparable(was, is) ? was : is
   if (!isObject(was) || !isObject(is)) return was

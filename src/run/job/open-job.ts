@@ -32,22 +32,27 @@ import { type JobTask, type PlannedTrial, planTrials } from './plan.ts'
 
 export interface JobToOpen {
   readonly config: JobConfig
-  /** Whether the name was chosen; a name that is only the time gives way to an interrupted job of the same content. */
+  /**
+   * Whether the user chose the name; if it is only a timestamp, an interrupted job with the same content takes
+   * precedence.
+   */
   readonly named: boolean
   readonly tasks: readonly JobTask<NamedTask>[]
   /** Digests of user code that the job runs, by import path. */
   readonly imports?: Readonly<Record<string, string>>
   /** Marks hidden values, so that a changed one is noticed (default: they are not compared). */
   readonly fingerprint?: Fingerprint
-  /** How its trials are to be kept; null: as they are, and as trial directories in a new job. */
+  /** How to lay out its trials; null keeps an existing layout, and means trial directories for a new job. */
   readonly layout: Layout | null
-  /** True to go on with a job of the same content also when all its trials are there, instead of running them again. */
+  /**
+   * True to continue a job of the same content even when all its trials have finished, instead of running them again.
+   */
   readonly takesFinished?: boolean
   /** The command line, for the lock. */
   readonly invocation: readonly string[]
 }
 
-/** A job whose directory is there, with everything that is known before its first trial. */
+/** A job whose directory exists, with everything known before its first trial. */
 export interface OpenedJob {
   readonly dir: string
   readonly id: string
@@ -58,7 +63,9 @@ export interface OpenedJob {
   readonly continued: boolean
 }
 
-/** Finds the directory that this job continues, or makes that of a new job, after a last check. Another job's directory is refused. */
+/**
+ * Finds the directory that this job continues, or makes a new one after a last check. Refuses another job's directory.
+ */
 export async function openJob(job: JobToOpen, check: () => Promise<unknown> = async () => {}): Promise<OpenedJob> {
   checkName(job.config.jobName)
   const identity = identityOf(
@@ -99,7 +106,7 @@ async function ownJob(dir: string, identity: JobIdentity): Promise<OwnJob> {
   )
 }
 
-/** The newest job of the same content that no process runs any more, and that is unfinished unless finished ones are taken. */
+/** The newest job with the same content that no process is running; finished ones only if requested. */
 async function findEarlier({ config, takesFinished }: JobToOpen, identity: JobIdentity): Promise<JobDir | null> {
   const { jobsDir } = config
   const entries = await readdir(jobsDir, { withFileTypes: true }).catch(() => [])
@@ -114,7 +121,7 @@ async function findEarlier({ config, takesFinished }: JobToOpen, identity: JobId
   return found.sort((a, b) => ((a.own?.startedAt ?? '') < (b.own?.startedAt ?? '') ? 1 : -1))[0] ?? null
 }
 
-/** Looks only at job.json: the other files of many finished jobs are large. */
+/** Reads only job.json: the other files of many finished jobs are large. */
 async function isSameJob(dir: string, identity: JobIdentity): Promise<boolean> {
   const text = await readTextIfExists(join(dir, 'job.json')).catch(() => null)
   if (text === null) return false
@@ -126,13 +133,13 @@ async function isSameJob(dir: string, identity: JobIdentity): Promise<boolean> {
   }
 }
 
-/** Goes on under the old name, in the old layout, with the new settings of no weight. */
+/** Continues under the old name and in the old layout, with any changed settings that do not affect the identity. */
 export async function continueJob(job: JobToOpen, there: JobDir): Promise<OpenedJob> {
   const { own } = there
   return own ? continueOwnJob(job, { ...there, own }) : continueHarborJob(job, there)
 }
 
-/** A job of this program, without its result. */
+/** A job made by ot-agent, without its result. */
 type OwnJob = Omit<JobDir, 'result' | 'own'> & { readonly own: JobFile }
 
 function continueOwnJob(job: JobToOpen, there: OwnJob): OpenedJob {
@@ -153,7 +160,7 @@ function continueOwnJob(job: JobToOpen, there: OwnJob): OpenedJob {
   return { dir: there.dir, id, config, layout: there.layout, startedAt, plan, continued: true }
 }
 
-/** A job that Harbor started: its trials have random names, so those that ended are found by their task and agent. */
+/** A job that Harbor started: its trials have random names, so finished ones are matched by task and agent. */
 async function continueHarborJob(job: JobToOpen, there: JobDir): Promise<OpenedJob> {
   const { result } = there
   if (!result)
@@ -208,7 +215,7 @@ async function createJob(job: JobToOpen, identity: JobIdentity): Promise<OpenedJ
       await createJobDir(dir, { id, identity, startedAt, layout, config, lock: lockOf(job, plan, startedAt) })
       return { dir, id, config, layout, startedAt, plan, continued: false }
     } catch (error) {
-      // Another process was a moment faster with this very second's name.
+      // Another process took the same timestamp as its name a moment earlier.
       if (job.named || !(await exists(dir))) throw error
     }
   }

@@ -12,7 +12,7 @@ import type { HostEnv } from '../trial/context.ts'
 import { networksOf } from '../trial/environment.ts'
 import { agentIdentities } from './identity.ts'
 
-/** A task of a job, read unless it says otherwise, with the way it was asked for. */
+/** One of the job's tasks, loaded unless T says otherwise, with the reference by which it was requested. */
 export interface JobTask<T extends NamedTask = Task> {
   readonly task: T
   readonly config: TaskConfig
@@ -32,8 +32,8 @@ interface JobPlace {
 }
 
 /**
- * Every trial of a job in the order it will start: attempts, then tasks, then agents, which spreads the load over agents.
- * `keys` are the agents' identities as the job was started: they make the names of its trials.
+ * Every trial of a job in starting order: by attempt, then task, then agent, which spreads the load over agents. `keys`
+ * are the agents' identities from the job's start: they determine the names of its trials.
  */
 export function planTrials<T extends NamedTask>(
   config: JobConfig,
@@ -71,7 +71,7 @@ function refuseTooMany(tasks: number, { agents, nAttempts }: JobConfig): void {
   )
 }
 
-/** The same trials with their tasks read; refused where one is not as it was when they were planned. */
+/** The same trials with their tasks loaded; refused if a task has changed since they were planned. */
 export function withTasks(trials: readonly PlannedTrial<NamedTask>[], tasks: readonly JobTask[]): PlannedTrial[] {
   const byDir = new Map(tasks.map(({ task }) => [task.dir, task]))
   return trials.map((trial) => {
@@ -94,7 +94,7 @@ function trialConfig(
   return { task, trialName, trialsDir, timeoutMultipliers, agent, environment, verifier, artifacts, jobId }
 }
 
-/** Refuses a job whose templates name host variables that are not set, before anything starts. */
+/** Refuses a job whose templates name unset host variables, before anything starts. */
 function requireHostVars(config: JobConfig, tasks: readonly JobTask[], hostEnv: HostEnv): void {
   const ofJob = [config.environment.env, config.verifier.env, ...config.agents.map((agent) => agent.env)]
   requireVars('the job', ofJob, hostEnv)
@@ -120,16 +120,16 @@ function requireVars(who: string, envs: readonly Readonly<Record<string, string>
 /** The letters of Harbor's short ids: no 0, 1, I, O, l. */
 const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 
-/** What makes the attempts of one agent at one task what they are. */
+/** What identifies the attempts of one agent at one task. */
 interface TrialKey {
   readonly jobName: string
   readonly taskName: string
   readonly digest: string
-  /** Anything that tells the job's agents apart. */
+  /** Anything that distinguishes the job's agents. */
   readonly agent: unknown
 }
 
-/** Gives every trial of a job its name, by its attempt: the same plan always gives the same names, and no name twice. */
+/** Names every trial of a job by its attempt: the same plan always gives the same names, and no name twice. */
 export function makeTrialNamer(): (key: TrialKey) => (attempt: number) => string {
   const taken = new Set<string>()
   return ({ jobName, taskName, digest, agent }) => {
@@ -146,7 +146,7 @@ export function makeTrialNamer(): (key: TrialKey) => (attempt: number) => string
   }
 }
 
-/** As Harbor shortens it, and always the name of one directory that cannot be taken for a hidden or half-made one. */
+/** Shortened as Harbor does, and always a valid name for one directory that does not look hidden or half-made. */
 function shortTaskName(taskName: string): string {
   const bare = taskName.slice(taskName.lastIndexOf('/') + 1)
   const short = [...bare]
@@ -156,13 +156,13 @@ function shortTaskName(taskName: string): string {
   return short.replace(/^\.+/, '').replaceAll('\\', '-')
 }
 
-/** Seven letters of the digest of a text: its first 64 bits, as a number with as many digits as the alphabet has letters. */
+/** Seven letters from a text's digest: its first 64 bits, written with the alphabet's letters as digits. */
 function shortId(text: string): string {
   const digest = hash('sha256', text, 'binary')
   let [high, low] = [numberAt(digest, 0), numberAt(digest, 4)]
   let id = ''
   for (let i = 0; i < 7; i++) {
-    // In two halves: numbers as large as both are together would not be exact.
+    // In two halves, because the whole number would be too large to be exact.
     const rest = (high % alphabet.length) * 2 ** 32 + low
     id += alphabet[rest % alphabet.length]
     high = Math.floor(high / alphabet.length)
@@ -171,7 +171,7 @@ function shortId(text: string): string {
   return id
 }
 
-/** Four characters of a text of bytes as a number. */
+/** Four characters of a byte string as a number. */
 function numberAt(bytes: string, at: number): number {
   const low = (bytes.charCodeAt(at + 1) << 16) | (bytes.charCodeAt(at + 2) << 8) | bytes.charCodeAt(at + 3)
   return bytes.charCodeAt(at) * 2 ** 24 + low
@@ -185,7 +185,7 @@ interface JobToCheck {
   readonly hostEnv: HostEnv
 }
 
-/** Finds whatever would make every trial fail, before anything is written or started. Throws UserError. */
+/** Finds anything that would make every trial fail, before anything is written or started. Throws UserError. */
 export async function checkJob({ config, tasks, provider, makeAgent, hostEnv }: JobToCheck): Promise<void> {
   refuseUnknownMetrics(config.metrics)
   requireHostVars(config, tasks, hostEnv)
@@ -198,10 +198,10 @@ export async function checkJob({ config, tasks, provider, makeAgent, hostEnv }: 
   await provider.preflight({ networks: networksOf(tasks.map(({ task }) => task)) })
 }
 
-/** What a job takes beside its trials: its own files and sockets, what it builds, programs that run for a moment. */
+/** What a job needs besides its trials: its own files and sockets, builds, short-lived programs. */
 const ofJob: Readonly<Partial<Record<Resource, number>>> = { 'file descriptors': 30, processes: 30 }
 
-/** Throws a UserError when the trials that are to run at once need more than this machine lets us have. */
+/** Throws a UserError when the trials that run at once need more than this machine allows. */
 export function requireRoom(atOnce: number, needs: SandboxNeeds, limits: readonly MachineLimit[]): void {
   const perTrial: Partial<Record<Resource, number>> = {
     'file descriptors': needs.descriptors,

@@ -6,7 +6,7 @@ import { Resumption, whyUnfit } from '../replay/resumption.ts'
 import type { HostEnv } from '../trial/context.ts'
 import { makeMask, masked, secretsOf } from '../trial/mask.ts'
 
-/** What it takes to run a trial again that was interrupted. */
+/** What is needed to resume an interrupted trial. */
 export interface TrialToResume {
   readonly config: TrialConfig
   readonly hostEnv: HostEnv
@@ -16,16 +16,17 @@ export interface TrialToResume {
   readonly isAllowed: boolean
   readonly makeAgent: () => Promise<Agent>
   readonly runInDir: (agent: Agent, dir: string, resumption?: Resumption) => Promise<TrialRecord>
-  /** Forgets what was recorded. */
+  /** Discards what was recorded. */
   readonly drop: () => Promise<void>
-  /** The same, and gives the trial's directory without anything of the attempt under way. */
+  /** The same, and returns the trial's directory, emptied of the current attempt. */
   readonly startOver: () => Promise<string>
   readonly signal: AbortSignal
 }
 
 /**
- * Runs a trial with the replies that an interrupted attempt of it was given, and with the model from there. Where they cannot be used it
- * starts over: with a fresh agent, sandbox and directory, and the model alone. Its record says which.
+ * Runs a trial with the replies that an interrupted attempt received, and continues with the model from there. If they
+ * cannot be used, it starts over with a fresh agent, sandbox and directory, using only the model. The record says
+ * which.
  */
 export async function resumeTrial(recorded: RecordedAttempt, trial: TrialToResume): Promise<TrialRecord> {
   const { config, hostEnv, drop } = trial

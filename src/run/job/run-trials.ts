@@ -19,7 +19,7 @@ import { runTrial } from '../trial.ts'
 import { type AtOnce, makeAtOnce, type Try } from './at-once.ts'
 import type { PlannedTrial } from './plan.ts'
 
-/** Who wants to know how a job goes. Must not throw. */
+/** Watches the progress of a job. Must not throw. */
 export interface JobWatch {
   started(trial: PlannedTrial): void
   /** A try failed and the trial will be tried again. */
@@ -39,17 +39,19 @@ export interface TrialsRequest {
   readonly provider: SandboxProvider
   /** A fresh agent for every trial. */
   readonly makeAgent: (config: AgentConfig) => Promise<Agent>
-  /** The model of a trial's agent, where it has one. */
+  /** The model of a trial's agent, if it has one. */
   readonly clientFor?: (agent: AgentConfig, trial: string) => ModelClient | null
-  /** For tasks that a model judges: a judge whose calls are the trial's. */
+  /** For tasks judged by a model: a judge whose calls are charged to the trial. */
   readonly judgeFor?: ((trial: string) => Judge) | undefined
-  /** What may be done for trials before they run; default: only building, without knowing which images are equal. */
+  /**
+   * What may be prepared for trials before they run; by default only builds, without knowing which images are equal.
+   */
   readonly prefetch?: PrefetchSettings
-  /** Asked before each trial; false leaves this one and all after it for another day. */
+  /** Called before each trial; false leaves this trial and all later ones for another run. */
   readonly mayStart?: () => boolean
-  /** Changes how many run at once, for as long as its signal lasts. */
+  /** Changes how many run at once, until its signal is aborted. */
   readonly pace?: (resize: (count: number) => void, signal: AbortSignal) => Promise<void>
-  /** Whether trials that were interrupted get the replies that were recorded then (default: true). */
+  /** Whether interrupted trials get the replies recorded before the interruption (default: true). */
   readonly replayInterrupted?: boolean | undefined
   readonly hooks: readonly TrialHook[]
   readonly hostEnv: HostEnv
@@ -59,8 +61,8 @@ export interface TrialsRequest {
 }
 
 /**
- * Runs trials in order, with limited concurrency. Each ends in a committed record; an abort ends the running ones as cancelled
- * and leaves the others for later. What makes recording impossible stops all of them and is thrown.
+ * Runs trials in order with limited concurrency. Each ends in a committed record; an abort ends running trials as
+ * cancelled and leaves the others for later. An error that makes recording impossible stops them all and is thrown.
  */
 export async function runTrials(trials: readonly PlannedTrial[], request: TrialsRequest): Promise<void> {
   const stop = new AbortController()
@@ -107,7 +109,7 @@ export async function runTrials(trials: readonly PlannedTrial[], request: Trials
   if (fatal.length > 0) throw exhaustedBy(fatal[0]) === null ? fatal[0] : storeFailure(fatal[0], request.jobDir)
 }
 
-/** Sandboxes come from what was started ahead, and every call of a model is a moment to start more. */
+/** Takes sandboxes from those already started; each model call is an opportunity to start more. */
 function prefetched({ clientFor }: TrialsRequest, prefetch: Prefetch): Pick<TrialsRequest, 'provider' | 'clientFor'> {
   const watched = (client: ModelClient) => observed(client, { began: prefetch.idle, ended: () => {} })
   return {
@@ -119,7 +121,7 @@ function prefetched({ clientFor }: TrialsRequest, prefetch: Prefetch): Pick<Tria
   }
 }
 
-/** All tries of one trial. While it waits for its next try it holds no slot. */
+/** Runs all tries of one trial. It holds no slot while waiting for its next try. */
 async function runToEnd(trial: PlannedTrial, request: TrialsRequest, room: Room, leave: () => void): Promise<void> {
   const { slots, atOnce } = room
   const starved: Try[] = []
@@ -156,7 +158,7 @@ interface Tries {
   readonly starved: Try[]
 }
 
-/** A machine that ran out of something is waited for, however often failures are retried: it is not the trial's. */
+/** If the machine ran out of something, the trial waits regardless of the retry limit: the trial is not to blame. */
 function waitAfter(end: TrialEnd, { tries, current, starved }: Tries, { retry }: TrialsRequest): number | null {
   if (!isExhausted(end)) {
     current.ended()
@@ -186,10 +188,12 @@ async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: num
   return resumeTrial(recorded, { config, hostEnv, dir, isAllowed, makeAgent, runInDir, drop, startOver, signal })
 }
 
-/** Replays what interrupted attempts recorded. A job that was there before loads it first, while files can be opened for sure. */
+/**
+ * Replays what interrupted attempts recorded. An existing job loads this first, while files can certainly be opened.
+ */
 export const resuming = () => import('./resume-trial.ts')
 
-/** What the job's own budget cut short was not a fair try: it is left for a day with more of it. */
+/** A try cut short by the job's own budget was not a fair one: the trial is left for a run with more budget. */
 function cutByBudget(record: TrialRecord, { mayStart }: TrialsRequest): TrialRecord {
   const { end } = record
   const ofAgent = end.kind === 'scored' && end.exit.kind === 'limit' && end.exit.limit === 'cost'
@@ -197,7 +201,7 @@ function cutByBudget(record: TrialRecord, { mayStart }: TrialsRequest): TrialRec
   return (ofAgent || ofJudge) && mayStart?.() === false ? { ...record, end: { kind: 'cancelled' } } : record
 }
 
-/** A place again, after the wait; null when the job was stopped meanwhile. */
+/** Gets a slot after the wait; null when the job was stopped during it. */
 async function slotAfter(waitSec: number, slots: Semaphore, signal: AbortSignal): Promise<(() => void) | null> {
   try {
     await sleep(waitSec * 1000, signal)
@@ -213,7 +217,7 @@ async function commit(record: TrialRecord, request: TrialsRequest): Promise<void
   request.watch.ended(record)
 }
 
-/** Records can wait until other trials have ended, and released what they hold. */
+/** Records can wait until other trials have ended and released their resources. */
 const roundsOfPatience = 5
 
 async function inStore<T>(request: TrialsRequest, work: () => Promise<T>): Promise<T> {
@@ -227,8 +231,8 @@ async function inStore<T>(request: TrialsRequest, work: () => Promise<T>): Promi
 }
 
 /**
- * How long to wait before a trial is tried again, or null when its ending stands.
- * Only what its boundary calls retryable; a code that is both included and excluded is excluded.
+ * How long to wait before a trial is retried, or null when its ending stands. Only failures that their boundary marks
+ * as retryable are retried; a code that is both included and excluded is excluded.
  */
 export function retryWaitSec(end: TrialEnd, triesSoFar: number, config: RetryConfig): number | null {
   if (end.kind !== 'failed' || triesSoFar > config.maxRetries || !end.failure.retryable) return null

@@ -1,7 +1,8 @@
 import type { LaunchJob } from '../../core/launch.ts'
 
 /**
- * The jobs to cancel with one job: itself, those that run only when it succeeds, and servers that no job needs any more. `isActive` says whether a job waits or runs.
+ * The jobs to cancel together with one job: itself, those that run only if it succeeds, and servers that no job needs
+ * any more. `isActive` says whether a job is waiting or running.
  */
 export function cancelledWith(
   jobs: readonly Pick<LaunchJob, 'name' | 'after'>[],

@@ -1,7 +1,7 @@
 import type { ScriptPiece } from '../../core/launch.ts'
 import { shellQuote } from '../../lib/shell.ts'
 
-/** Seconds between two looks at whether a newer run has taken over. */
+/** Seconds between checks whether a newer run has taken over. */
 const fenceSec = 5
 
 /** What every script of a launch needs to know about itself. */
@@ -13,9 +13,10 @@ export interface FrameFacts {
 }
 
 /**
- * What every script begins with. A unit of work (a job, or one task of an array) is marked in files: `claim` while it runs,
- * `end` when it stopped without being done, `done` for ever. A run that finds its unit done does nothing. A run that finds
- * the claim of another, which died or was cut off with its node, takes over: the other sees it and stops itself.
+ * The beginning of every script. Files mark the state of a unit of work (a job, or one task of an array): `claim` while
+ * it runs, `end` when it stopped unfinished, `done` once it is finished. A run that finds its unit done does nothing. A
+ * run that finds another's claim, left by a run that died or was cut off with its node, takes over: the other notices
+ * and stops itself.
  */
 export function frame({ launchDir, job, isArray, restarts }: FrameFacts): ScriptPiece {
   return {
@@ -105,5 +106,5 @@ fi`
   .trim()
   .split('\n')
 
-/** The last line of every script: a run that comes here has done the work. */
+/** The last line of every script: a run that gets here has done the work. */
 export const frameEnd: ScriptPiece = { about: 'the work is done', lines: ['over=1'] }

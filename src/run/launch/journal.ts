@@ -35,7 +35,7 @@ const schema = z.strictObject({
   scheduler: z.string(),
   cluster: z.looseObject({ name: z.string() }),
   dependency: z.string().nullable(),
-  /** Always empty, and not written any more. */
+  /** Always empty, and no longer written. */
   overrides: z.looseObject({}).optional(),
   command: z.array(z.string()),
   settings: z.array(z.strictObject({ name: z.string(), value: z.unknown(), origin: z.string() })),
@@ -51,7 +51,7 @@ const submissionSchema = z.strictObject({
   at: z.string(),
 })
 
-/** What is known of a launch once it was written down. */
+/** What is known about a stored launch. */
 export interface StoredLaunch {
   readonly launch: Launch
   readonly scheduler: string
@@ -62,7 +62,7 @@ export interface StoredLaunch {
   readonly dir: string
 }
 
-/** Facts of a launch that are kept beside the plan. */
+/** Facts about a launch that are kept next to the plan. */
 export interface LaunchFacts {
   readonly createdAt: string
   readonly scheduler: string
@@ -71,7 +71,7 @@ export interface LaunchFacts {
   readonly settings: readonly Setting[]
 }
 
-/** Where a launch is written down. */
+/** Where a launch is stored. */
 export function launchDir(experimentsDir: string, id: string): string {
   return join(experimentsDir, 'launches', id)
 }
@@ -80,7 +80,7 @@ export function scriptPath({ experimentsDir, id }: Pick<Launch, 'experimentsDir'
   return join(experimentsDir, 'sbatch_scripts', id, `${job}.sbatch`)
 }
 
-/** Writes scripts, configs and the plan, the plan last: what has one is whole. */
+/** Writes scripts, configs and the plan; the plan comes last, so a launch that has one is complete. */
 export async function saveLaunch(
   launch: Launch,
   scripts: ReadonlyMap<string, string>,
@@ -112,7 +112,7 @@ export async function saveLaunch(
   await writeAtomic(join(launchDir(experimentsDir, id), 'launch.json'), `${JSON.stringify(document, null, 2)}\n`)
 }
 
-/** Reads a launch back; its scripts are on disk and not in it. */
+/** Loads a launch; its scripts stay on disk. */
 export async function loadLaunch(experimentsDir: string, id: string): Promise<StoredLaunch> {
   const dir = launchDir(experimentsDir, id)
   const path = join(dir, 'launch.json')
@@ -132,7 +132,7 @@ export async function loadLaunch(experimentsDir: string, id: string): Promise<St
   const launch: Launch = {
     id,
     jobType: rest.jobType,
-    // It was a cluster when it was written, and is only read by those who wrote it.
+    // It was a valid cluster when it was written, and only the code that wrote it reads it.
     cluster: cluster as unknown as Cluster,
     experimentsDir,
     jobs: jobs.map((each) => ({ ...each, script: [] })),
@@ -156,7 +156,7 @@ async function loadSubmissions(dir: string): Promise<Submission[]> {
   return found
 }
 
-/** Remembers a submission before anything else is done. */
+/** Records a submission before anything else is done. */
 export async function addSubmission(dir: string, submission: Submission, at: string): Promise<void> {
   const lines = await openJsonLines(join(dir, 'submitted.jsonl'))
   try {
@@ -192,21 +192,21 @@ export interface Mark {
   readonly text: string
 }
 
-/** All marks that the jobs of a launch have left, by unit. */
+/** All marks that a launch's jobs have left, by unit. */
 export async function readMarks(dir: string): Promise<ReadonlyMap<string, readonly Mark[]>> {
   const marks = new Map<string, Mark[]>()
   const names = await readdir(join(dir, 'marks')).catch(() => [])
   for (const name of names) {
     const [, unit = '', kind = ''] = /^([^.].*)\.(claim|end|done)$/.exec(name) ?? []
     if (kind !== 'claim' && kind !== 'end' && kind !== 'done') continue
-    // A mark may go while we look.
+    // A mark may disappear while we read.
     const text = await readFile(join(dir, 'marks', name), 'utf8').catch(() => '')
     marks.set(unit, [...(marks.get(unit) ?? []), { kind, text: text.trim() }])
   }
   return marks
 }
 
-/** Forgets how units ended, before they are handed over again. */
+/** Clears how units ended before they are submitted again. */
 export async function clearEnds(dir: string, units: readonly string[]): Promise<void> {
   for (const unit of units) await rm(join(dir, 'marks', `${unit}.end`), { force: true })
 }

@@ -2,12 +2,12 @@ import type { Cluster } from '../../core/cluster.ts'
 import type { ScriptPiece } from '../../core/launch.ts'
 import { shellQuote } from '../../lib/shell.ts'
 
-/** Module lines of the cluster; many modules read variables that are not set. */
+/** The cluster's module lines; many modules read unset variables. */
 export function loadModules({ modules }: Cluster): readonly ScriptPiece[] {
   return modules.length === 0 ? [] : [{ about: 'modules', lines: ['set +u', ...modules, 'set -u'] }]
 }
 
-/** Variables of the job: those of the cluster, the way out of nodes without internet, and more. */
+/** A job's variables: those of the cluster, the proxy for nodes without internet, and any others. */
 export function setVariables(cluster: Cluster, more: Readonly<Record<string, string>> = {}): readonly ScriptPiece[] {
   const proxy = cluster.internetOnComputeNodes ? {} : cluster.proxy
   const all = Object.entries({ ...cluster.environment, ...proxy, ...more })
@@ -16,14 +16,14 @@ export function setVariables(cluster: Cluster, more: Readonly<Record<string, str
     : [{ about: 'variables', lines: all.map(([name, value]) => `export ${name}=${expandable(value)}`) }]
 }
 
-/** Makes Python ready for programs of others. */
+/** Activates the Python environment for third-party programs. */
 export function activate({ activate: lines }: Cluster): readonly ScriptPiece[] {
   return lines.length === 0
     ? []
     : [{ about: 'the Python of training and serving', lines: ['set +u', ...lines, 'set -u'] }]
 }
 
-/** Keys come from a file that only its owner may read; they are in no script and no argument. */
+/** Keys come from a file that only its owner may read; they appear in no script and no argument. */
 export function sourceSecrets(file: string | null): readonly ScriptPiece[] {
   if (file === null) return []
   const path = shellQuote(file)
@@ -32,7 +32,7 @@ export function sourceSecrets(file: string | null): readonly ScriptPiece[] {
       about: 'keys',
       lines: [
         `case "$(stat -L -c %a ${path})" in *00) ;; *) note 'expected keys that only their owner may read; chmod 600 the file'; exit 77 ;; esac`,
-        // The shell would show a line that it cannot obey.
+        // The shell would print a line that it cannot execute.
         `note 'reads the file of keys; nothing that it says is shown, bash -e shows it'`,
         'set -a +u',
         `. ${path} > /dev/null 2>&1`,
@@ -42,28 +42,30 @@ export function sourceSecrets(file: string | null): readonly ScriptPiece[] {
   ]
 }
 
-/** How our own program is called in the job. */
+/** How the job calls our own program. */
 export function nameProgram(program: readonly string[]): ScriptPiece {
   return { about: 'our program', lines: [`ot_agent=(${program.map(shellQuote).join(' ')})`] }
 }
 
-/** Our program with arguments, signals passed on to it. An argument of the form `{ raw }` is left to the shell. */
+/**
+ * Runs our program with arguments and forwards signals to it. An argument of the form `{ raw }` is left to the shell.
+ */
 export function runOurs(about: string, args: readonly Argument[]): ScriptPiece {
   return { about, lines: wrapped([`run "\${ot_agent[@]}"`, ...args.map(wordOf)]) }
 }
 
-/** Any program with arguments, signals passed on to it. */
+/** Runs any program with arguments and forwards signals to it. */
 export function runProgram(about: string, args: readonly Argument[]): ScriptPiece {
   return { about, lines: wrapped(['run', ...args.map(wordOf)]) }
 }
 
-/** A word of a command: text that stays what it is, or something the shell works out in the job. */
+/** A word of a command: literal text, or something the shell expands in the job. */
 export type Argument = string | { readonly raw: string }
 
 /** The server that a job waits for. */
 export interface AwaitedServer {
   readonly job: string
-  /** What the scheduler calls it. */
+  /** Its name in the scheduler. */
   readonly jobName: string
   readonly endpointFile: string
   readonly attempts: number
@@ -71,8 +73,8 @@ export interface AwaitedServer {
 }
 
 /**
- * Waits until the server of this launch answers, a number of checks, some seconds apart, from when it has begun: it may
- * be given GPUs long after everything else is ready.
+ * Waits until this launch's server answers: a number of checks, some seconds apart, counted from the server's start,
+ * because it may get its GPUs long after everything else is ready.
  */
 export function waitForEndpoint({ job, jobName, endpointFile, attempts, delaySec }: AwaitedServer): ScriptPiece {
   const [server, named] = [shellQuote(job), shellQuote(jobName)]
@@ -96,14 +98,17 @@ export function waitForEndpoint({ job, jobName, endpointFile, attempts, delaySec
   }
 }
 
-/** A unit of work that uses a server: a job and how many tasks it has. */
+/** A unit of work that uses a server: a job and its number of tasks. */
 export interface Consumer {
   readonly job: string
-  /** Null for a job that is no array. */
+  /** Null for a job that is not an array. */
   readonly tasks: number | null
 }
 
-/** Ends a server as soon as no job can need it: all that use it are done, or one has failed for good and the others never run. */
+/**
+ * Ends a server as soon as no job can need it: all its users are done, or one has failed for good and the others will
+ * never run.
+ */
 export function endWithConsumers(consumers: readonly Consumer[]): ScriptPiece {
   const cases = consumers.map(
     ({ job, tasks }) => `  consumer ${shellQuote(job)} ${tasks ?? 0} || { [ $? = 2 ] && return 0; open=1; }`,
@@ -133,7 +138,7 @@ export function endWithConsumers(consumers: readonly Consumer[]): ScriptPiece {
   }
 }
 
-/** Pieces as the lines of a script. */
+/** Renders pieces as the lines of a script. */
 export function renderPieces(pieces: readonly ScriptPiece[]): string {
   return pieces.map(({ about, lines }) => [`# ${about}`, ...lines, ''].join('\n')).join('\n')
 }
@@ -142,7 +147,7 @@ function wordOf(argument: Argument): string {
   return typeof argument === 'string' ? shellQuote(argument) : argument.raw
 }
 
-/** One option to a line, so that a person can read it. */
+/** One option per line, for readability. */
 function wrapped(words: readonly string[]): string[] {
   const lines: string[] = []
   for (const word of words) {
@@ -154,7 +159,7 @@ function wrapped(words: readonly string[]): string[] {
   return lines.map((line, i) => (i < lines.length - 1 ? `${line} \\` : line))
 }
 
-/** A value in double quotes, so that `$SCRATCH/models` and `${SCRATCH:-/tmp}` mean what they say; nothing else in it is obeyed. */
+/** A value in double quotes, so that `$SCRATCH/models` and `${SCRATCH:-/tmp}` are expanded; nothing else in it is. */
 export function expandable(value: string): string {
   return `"${value.replaceAll(/[\\"`]|\$(?![A-Za-z_]|\{[A-Za-z_]\w*(?:(?:[-+%#]|:[-+])[^}]*)?\})/g, '\\$&')}"`
 }

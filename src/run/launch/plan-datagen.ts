@@ -3,14 +3,17 @@ import { type Argument, runOurs } from './pieces.ts'
 import { cpuResources, gpuResources, makeJob, type PlanContext, placeWithInternet } from './plan.ts'
 import { consumersOf, endpointFile, planServer, type ServerRequest, waitForServer } from './plan-server.ts'
 
-/** Where a job finds its model: at the server of the launch, by an engine file below the experiments directory, or it needs none. */
+/**
+ * Where a job finds its model: at the launch's server or through an engine file below the experiments directory; or it
+ * needs none.
+ */
 export type ModelUse = { readonly from: 'server' } | { readonly from: 'file'; readonly path: string } | null
 
 /** Making tasks and traces with a data pipeline. */
 export interface DatagenRequest {
   /** The pipeline's file. */
   readonly script: string
-  /** The one whose traces stage is run. */
+  /** The pipeline whose traces stage is run. */
   readonly tracesScript: string
   /** The agents themselves need a GPU. */
   readonly tracesGpu: boolean
@@ -18,9 +21,9 @@ export interface DatagenRequest {
   readonly tasks: readonly string[] | null
   /** The same for the traces job. */
   readonly traces: readonly string[] | null
-  /** A folder of tasks that is there already; null takes those of the tasks job. */
+  /** An existing folder of tasks; null uses those of the tasks job. */
   readonly tasksInput: string | null
-  /** A dataset of tasks that is downloaded first. */
+  /** A dataset of tasks to download first. */
   readonly fetch: { readonly repo: string; readonly dir: string; readonly more: readonly string[] } | null
   readonly server: ServerRequest | null
   readonly tasksModel: ModelUse
@@ -34,7 +37,10 @@ export interface DatagenRequest {
   readonly tracesTarget: string | null
 }
 
-/** Server, tasks, traces, and one dataset of the parts: each after the ones it needs, and never after one that failed. */
+/**
+ * Server, tasks, traces, and one dataset made of the parts: each runs after the jobs it needs, and never after one that
+ * failed.
+ */
 export function planDatagen(at: PlanContext, request: DatagenRequest): readonly LaunchJob[] {
   const { tasks, traces, chunks, server } = request
   const work: LaunchJob[] = []
@@ -116,7 +122,7 @@ function planTraces(at: PlanContext, request: DatagenRequest, own: readonly stri
   })
 }
 
-/** Where the dataset of traces is in the end. */
+/** Where the dataset of traces ends up. */
 function tracesDir({ chunks, tracesOut }: DatagenRequest): string {
   return `${tracesOut}/${chunks ? 'all' : 'traces'}`
 }

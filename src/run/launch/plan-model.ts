@@ -3,7 +3,7 @@ import { shellQuote } from '../../lib/shell.ts'
 import { runOurs, runProgram } from './pieces.ts'
 import { cpuResources, makeJob, type PlanContext, placeWithInternet } from './plan.ts'
 
-/** Something that is fetched before training: a dataset, or a model. */
+/** Something to download before training: a dataset or a model. */
 export interface Download {
   readonly repo: string
   readonly dir: string
@@ -12,7 +12,7 @@ export interface Download {
   readonly smallOnly?: boolean
 }
 
-/** The job that fetches what compute nodes cannot; there is none where nothing has to be fetched. */
+/** The job that downloads what compute nodes cannot; none if there is nothing to download. */
 export function planDownload(at: PlanContext, downloads: readonly Download[]): readonly LaunchJob[] {
   if (downloads.length === 0) return []
   const pieces = downloads.map(({ repo, dir, type, smallOnly = false }) =>
@@ -26,16 +26,16 @@ export function planDownload(at: PlanContext, downloads: readonly Download[]): r
   return [makeJob(at, { name: 'download', summary, place, resources: cpuResources(at, 4, 16), pieces })]
 }
 
-/** What a sharded checkpoint becomes. */
+/** What a sharded checkpoint is turned into. */
 export interface Consolidation {
   readonly input: string
   readonly out: string
-  /** Where small files that the checkpoint lacks are taken from. */
+  /** Where to take small files that the checkpoint lacks from. */
   readonly base: string | null
   readonly after: readonly JobDependency[]
 }
 
-/** Runs the script of DeepSpeed that is named first, which would hand tied weights to safetensors as they are. */
+/** Runs the DeepSpeed script named first, which would pass tied weights to safetensors unchanged. */
 const eachWritten = [
   "each_written='import runpy, sys",
   'from safetensors import torch as files',
@@ -50,7 +50,7 @@ const eachWritten = [
   `runpy.run_path(sys.argv[0], run_name="__main__")'`,
 ]
 
-/** The job that puts the newest sharded checkpoint of a directory together. */
+/** The job that consolidates the newest sharded checkpoint of a directory. */
 export function planConsolidate(at: PlanContext, { input, out, base, after }: Consolidation): LaunchJob {
   const small = ['json', 'jsonl', 'jinja', 'txt', 'model'].map((end) => `-name '*.${end}'`).join(' -o ')
   const places = ['"$from"', '"$input"', ...(base === null ? [] : [shellQuote(base)])].join(' ')
@@ -90,7 +90,7 @@ export function planConsolidate(at: PlanContext, { input, out, base, after }: Co
   })
 }
 
-/** Where a model is published after the jobs before; `dir` may be worked out in the job by the pieces before. */
+/** Where a model is published once earlier jobs are done; earlier pieces may work out `dir` in the job. */
 export interface ModelUpload {
   readonly dir: string | { readonly raw: string }
   readonly target: string
@@ -101,7 +101,7 @@ export interface ModelUpload {
   readonly summaryFile: string
 }
 
-/** The job that publishes a model: no login shell has to stay open for it. */
+/** The job that publishes a model, so that no login shell has to stay open. */
 export function planModelUpload(at: PlanContext, upload: ModelUpload): LaunchJob {
   const { dir, target, message, after, before = [], summaryFile } = upload
   return makeJob(at, {
@@ -121,7 +121,7 @@ export function planModelUpload(at: PlanContext, upload: ModelUpload): LaunchJob
   })
 }
 
-/** Whether there is a registry is known in the job: its address may hold a password, and is then in the file of keys. */
+/** Only the job knows whether there is a registry: its address may hold a password, and is then in the file of keys. */
 function register(summaryFile: string, target: string): ScriptPiece {
   const file = shellQuote(summaryFile)
   const ingest = `"\${ot_agent[@]}" registry ingest ${file} --weights ${shellQuote(target)}`
@@ -139,13 +139,13 @@ function register(summaryFile: string, target: string): ScriptPiece {
 export interface OfflineRuns {
   /** Where its `wandb` folder is. */
   readonly dir: string
-  /** Whether `WANDB_DIR` may say otherwise. */
+  /** Whether `WANDB_DIR` may override it. */
   readonly isMovable: boolean
   /** Which job records them. */
   readonly after: string
 }
 
-/** Sends runs that were recorded offline to Weights & Biases, in a job with internet; where there is none, a note says how to. */
+/** Sends runs recorded offline to Weights & Biases, in a job with internet; if there is none, a note says how to. */
 export function planSync(at: PlanContext, { dir, isMovable, after }: OfflineRuns) {
   if (at.cluster.internetOnComputeNodes) return { jobs: [], notes: [] }
   if (!at.cluster.internetJobs) {
@@ -166,7 +166,7 @@ export function planSync(at: PlanContext, { dir, isMovable, after }: OfflineRuns
           `kept=${shellQuote(dir)}`,
           ...(isMovable ? [`kept="\${WANDB_DIR:-$kept}"`] : []),
           'runs=("$kept"/wandb/offline-run-*)',
-          // Without a match the pattern stays as it is.
+          // Without a match, the pattern stays as it is.
           `if [ ! -e "\${runs[0]}" ]; then note 'no offline run is there'; exit 66; fi`,
           `run env -u WANDB_MODE wandb sync "\${runs[@]}"`,
         ],

@@ -2,20 +2,20 @@ import type { LaunchJob } from '../../core/launch.ts'
 import { type Argument, runOurs } from './pieces.ts'
 import { cpuResources, makeJob, type PlanContext, slug } from './plan.ts'
 
-/** A recipe that several processes share. */
+/** A recipe shared by several processes. */
 export interface RecipeRequest {
   readonly file: string
   readonly extra: readonly string[]
   readonly out: string
   readonly shards: number
   readonly throttle: number
-  /** Its steps in order, and whether one process makes all of it instead of many their shards. */
+  /** Its steps in order, and whether one process makes the whole step instead of many making its shards. */
   readonly steps: readonly { readonly id: string; readonly undivided: boolean }[]
 }
 
 /**
- * One array for every step that goes shard by shard, one job for every step that one process makes, and one at the end that
- * finishes what is left. A step begins when all shards of the one before are there, which is what the jobs wait for.
+ * One array per step that is made shard by shard, one job per step that a single process makes, and a last one that
+ * finishes what is left. A step begins when all shards of the one before exist; the jobs wait for that.
  */
 export function planRecipe(at: PlanContext, request: RecipeRequest): readonly LaunchJob[] {
   const jobs: LaunchJob[] = []

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { awaitRay } from './plan-server.ts'
 
-/** Runs the wait for two nodes against a `ray` that says one text after the other, without really pausing. */
+/** Runs the wait for two nodes against a fake `ray` that prints one text after the other, without really sleeping. */
 function waitFor(texts: readonly string[], untilSec = 600) {
   const dir = mkdtempSync(join(tmpdir(), 'ray-'))
   for (const [i, text] of texts.entries()) writeFileSync(join(dir, `said-${i}`), text)
@@ -21,7 +21,7 @@ function waitFor(texts: readonly string[], untilSec = 600) {
   })
 }
 
-/** What `ray status` of Ray 2.57.0 said of a head node with one CPU and four GPUs, and of it with another node. */
+/** The `ray status` of Ray 2.57.0 for a head node with one CPU and four GPUs, alone and with another node. */
 const said = (...nodes: string[]) => `======== Autoscaler status: 2026-11-15 22:59:17.108522 ========
 Node status
 ---------------------------------------------------------------

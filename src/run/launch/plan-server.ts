@@ -4,7 +4,7 @@ import { type Argument, type Consumer, endWithConsumers, expandable, runOurs, wa
 import { gpuResources, jobNameOf, launchDirOf, makeJob, type PlanContext } from './plan.ts'
 import { type Download, planDownload } from './plan-model.ts'
 
-/** A model server of a launch. */
+/** A launch's model server. */
 export interface ServerRequest {
   /** The engine file, below the experiments directory. */
   readonly configFile: string
@@ -13,9 +13,9 @@ export interface ServerRequest {
   /** Tensor x pipeline x data parallel. */
   readonly gpusPerReplica: number
   readonly timeLimit: string
-  /** A model that is spread over several nodes is held together by Ray. */
+  /** A model spread over several nodes runs on Ray. */
   readonly ray: { readonly port: number; readonly variables: Readonly<Record<string, string>> } | null
-  /** Weights that nodes cannot fetch themselves. */
+  /** Weights that nodes cannot download themselves. */
   readonly download: Download | null
   readonly attempts: number
   readonly delaySec: number
@@ -23,18 +23,21 @@ export interface ServerRequest {
 
 const serverJob = 'server'
 
-/** Where the server of a launch says that it answers. It is there only while it does. */
+/** The file that a launch's server writes while it answers, and only then. */
 export function endpointFile(at: PlanContext): string {
   return `${launchDirOf(at)}/endpoint.json`
 }
 
-/** Waits in a job until the server of its launch answers. */
+/** Makes a job wait until its launch's server answers. */
 export function waitForServer(at: PlanContext, { attempts, delaySec }: ServerRequest): ScriptPiece {
   const jobName = jobNameOf(at.name, serverJob)
   return waitForEndpoint({ job: serverJob, jobName, endpointFile: endpointFile(at), attempts, delaySec })
 }
 
-/** The job that serves a model until everybody who needs it is done, and one before it where weights have to be fetched. */
+/**
+ * The job that serves a model until every job that needs it is done, preceded by one that downloads the weights if
+ * necessary.
+ */
 export function planServer(
   at: PlanContext,
   server: ServerRequest,
@@ -44,7 +47,7 @@ export function planServer(
   const gpus = server.replicas * server.gpusPerReplica
   const most = Math.max(1, at.cluster.gpusPerNode)
   const perNode = Math.floor(most / server.gpusPerReplica)
-  // Copies that fit on a node stay on one; a copy that does not is spread over all nodes by Ray.
+  // Replicas that fit on a node each stay on one; Ray spreads larger ones over all nodes.
   const isSpread = at.cluster.scheduler === 'slurm' && perNode > 0 && server.replicas > perNode
   const resources = isSpread
     ? {
@@ -72,14 +75,17 @@ export function planServer(
           : []),
       endWithConsumers(consumers),
       runOurs('serve, on any free port, and tell where only when the model answers', args),
-      // A server ends well also when it is told to stop before its time is up; its restart has to go on then.
+      // A server also exits with 0 when it is stopped before its time is up; its restart must then continue.
       { about: 'its work is done only when no job needs it any more', lines: ['exit 75'] },
     ],
   })
   return [...fetched, job]
 }
 
-/** Who has to be done, or to have failed for good, before a server ends: the jobs that use it, and those they come after. */
+/**
+ * The jobs that must be done, or have failed for good, before a server ends: those that use it, and those they depend
+ * on.
+ */
 export function consumersOf(jobs: readonly LaunchJob[]): readonly Consumer[] {
   const counted = new Set(jobs.filter(({ after }) => after.some(({ when }) => when === 'started')))
   for (const { after } of counted)
@@ -92,7 +98,7 @@ const namedHosts: ScriptPiece = {
   lines: ['hosts="$(scontrol show hostnames "$SLURM_JOB_NODELIST" | paste -s -d ,)"'],
 }
 
-/** A Ray head on the first node and a worker on each other one, waited for and taken down with the job. */
+/** Starts a Ray head on the first node and a worker on every other one, waits for them, and stops them with the job. */
 export function startRay(
   { port, variables }: NonNullable<ServerRequest['ray']>,
   { nodes, gpusPerNode }: LaunchJob['resources'],
@@ -127,7 +133,10 @@ function bytesOf(gb: number): number {
   return Math.round(gb * 1e9)
 }
 
-/** Waits until Ray has the wanted number of nodes. `ray status` needs nothing but Ray itself; `ray list nodes` needs its dashboard. */
+/**
+ * Waits until Ray has the expected number of nodes. `ray status` needs only Ray itself; `ray list nodes` needs its
+ * dashboard.
+ */
 export const awaitRay: readonly string[] = [
   'await_ray() {',
   '  local until=$((SECONDS + 600)) said nodes',

@@ -4,18 +4,18 @@ import { runProgram } from './pieces.ts'
 import { launchDirOf, makeJob, type PlanContext } from './plan.ts'
 import { startRay } from './plan-server.ts'
 
-/** A directory that launches share. Each makes its own, and the first that is whole becomes it. */
+/** A directory that launches share. Each makes its own draft, and the first complete one becomes the result. */
 export interface SharedResult {
   readonly dir: string
-  /** Where this launch makes it, on the same disk: `dir`, a dot, and what no other launch has. */
+  /** Where this launch makes it, on the same disk: `dir`, a dot, and a suffix unique to the launch. */
   readonly draft: string
 }
 
-/** A program of others that trains, on one node or on many. */
+/** A third-party program that trains, on one node or on many. */
 export interface TrainingRequest {
   readonly name: string
   readonly summary: string
-  /** Words that begin with `$` are variables of the job; all others mean what they say. */
+  /** Words that begin with `$` are variables of the job; all others are literal. */
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly nodes: number
@@ -23,11 +23,11 @@ export interface TrainingRequest {
   readonly after: readonly JobDependency[]
   /** A container image to run in; null runs on the node. */
   readonly image: string | null
-  /** `node`: the same command on every node, which find each other. `ray`: once, on the head of a Ray cluster. */
+  /** `node`: the same command on every node; the nodes find each other. `ray`: once, on the head of a Ray cluster. */
   readonly spread: 'node' | 'ray'
-  /** What the work makes, shared by all launches: work that any of them has done is not done again. */
+  /** What the work makes, shared by all launches: work that one of them has done is not repeated. */
   readonly once?: SharedResult | undefined
-  /** What is written down about the run at its end, however it ended; null for a step that is no run of its own. */
+  /** What to record about the run when it ends, however it ends; null for a step that is not a run of its own. */
   readonly summarize: { readonly factsFile: string; readonly outputDir: string } | null
 }
 
@@ -76,7 +76,10 @@ function skipIfMade({ dir }: SharedResult): ScriptPiece {
   }
 }
 
-/** A job that was replaced leaves the draft to its successor. The rename succeeds for one launch only: it never replaces a directory that has files. */
+/**
+ * A replaced job leaves the draft to its successor. The rename succeeds for one launch only: it never replaces a
+ * non-empty directory.
+ */
 function shared(work: ScriptPiece, { dir, draft }: SharedResult): readonly ScriptPiece[] {
   const [to, from] = [shellQuote(dir), shellQuote(draft)]
   return [
@@ -100,19 +103,19 @@ function shared(work: ScriptPiece, { dir, draft }: SharedResult): readonly Scrip
 }
 
 /**
- * Once the result is there, no draft of it is of use: launches that were killed left theirs, and one that is still at work takes
- * the result when its own work fails for the lack of it. What is written at this moment may stay.
+ * Once the result exists, no draft of it is needed: killed launches left theirs behind, and a launch still at work
+ * takes the result if its own work fails because its draft is gone. A draft being written at this moment may remain.
  */
 function removeDrafts(dir: string): string {
   return `rm -rf -- ${shellQuote(`${dir}.`)}* 2> /dev/null || true`
 }
 
-/** The lines of work, with what happens when it fails. */
+/** The lines of the work, with what happens when it fails. */
 function orElse({ lines }: ScriptPiece, otherwise: string): readonly string[] {
   return lines.map((line, i) => (i < lines.length - 1 ? line : `${line} || ${otherwise}`))
 }
 
-/** Notes when the work began and how it ended, writes the summary, and only then ends as the work did. */
+/** Records when the work began and how it ended, writes the summary, and only then exits as the work did. */
 function summarized(
   work: ScriptPiece,
   { factsFile, outputDir }: NonNullable<TrainingRequest['summarize']>,
@@ -132,7 +135,7 @@ function summarized(
   ]
 }
 
-/** Where the nodes of a job find each other; the port is the job's own, so that jobs on one node do not collide. */
+/** Where a job's nodes find each other; each job has its own port, so that jobs on one node do not collide. */
 const meeting: ScriptPiece = {
   about: 'where the nodes meet',
   lines: [
@@ -144,8 +147,8 @@ const meeting: ScriptPiece = {
 }
 
 /**
- * What trainers keep beside their results goes below the experiments directory, never to the directory of the launch command; what was
- * said otherwise stays. What is downloaded is shared by launches, and a login or a model that is there already is used.
+ * Puts what trainers keep besides their results below the experiments directory, never into the directory of the launch
+ * command; explicit settings win. Launches share downloads, and use an existing login or model.
  */
 function keepCaches(at: PlanContext): ScriptPiece {
   const own = `${launchDirOf(at)}/cache`

@@ -11,21 +11,21 @@ export interface PlanContext {
   readonly cluster: Cluster
   readonly launchId: string
   readonly experimentsDir: string
-  /** Where relative paths of arguments lead from. */
+  /** The directory that relative paths of arguments start from. */
   readonly cwd: string
-  /** Begins the name of every job. */
+  /** The prefix of every job's name. */
   readonly name: string
-  /** How our own program is called on the nodes. */
+  /** How to call our own program on the nodes. */
   readonly program: readonly string[]
   readonly secretsFile: string | null
   readonly timeLimit: string
   readonly restarts: number
   readonly stopSec: number
-  /** Set in every job, over those of the cluster. */
+  /** Set in every job, overriding those of the cluster. */
   readonly variables: Readonly<Record<string, string>>
 }
 
-/** What is different about one job. */
+/** What is specific to one job. */
 export interface JobDraft {
   readonly name: string
   readonly summary: string
@@ -34,26 +34,26 @@ export interface JobDraft {
   readonly after?: LaunchJob['after']
   readonly array?: LaunchJob['array']
   readonly restarts?: number
-  /** The job calls programs of others: modules and the Python environment are made ready. */
+  /** The job calls third-party programs: modules are loaded and the Python environment is activated. */
   readonly foreign?: boolean
   readonly pieces: readonly ScriptPiece[]
 }
 
-/** Where the marks, the journal and the endpoint of a launch live. */
+/** Where a launch's marks, journal and endpoint live. */
 export function launchDirOf({ experimentsDir, launchId }: Pick<PlanContext, 'experimentsDir' | 'launchId'>): string {
   return `${experimentsDir}/launches/${launchId}`
 }
 
-/** Where files that the jobs of a launch read are put, below the experiments directory: another launch there has its own. */
+/** Where files for a launch's jobs go, below the experiments directory and separate from other launches'. */
 export function configsOf({ launchId }: Pick<PlanContext, 'launchId'>): string {
   return `configs/${launchId}`
 }
 
-/** Puts the frame, the cluster's own lines and the work of a job together. */
+/** Assembles the frame, the cluster's own lines and the work of a job. */
 export function makeJob(at: PlanContext, draft: JobDraft): LaunchJob {
   const { name, summary, resources, place = null, after = [], array = null, foreign = false, pieces } = draft
   const { cluster } = at
-  // What is done before anything is handed over is done once, by the process that waits for it.
+  // Work done before submission runs only once, in the process that waits for it.
   const restarts = place === 'login' ? 0 : (draft.restarts ?? at.restarts)
   return {
     name,
@@ -86,7 +86,9 @@ export function placeWithInternet({ cluster }: PlanContext): LaunchJob['place'] 
   return cluster.internetJobs ? 'internet' : 'login'
 }
 
-/** A name of letters, digits, dots and dashes that fits; what is too long keeps its ends and gets a digest between them. */
+/**
+ * A valid name of letters, digits, dots and dashes; one that is too long keeps both ends with a digest between them.
+ */
 export function jobNameOf(base: string, job: string): string {
   const name = `${slug(base)}_${slug(job)}`
   if (name.length <= maxJobName) return name
@@ -101,13 +103,13 @@ export function slug(text: string): string {
   return text.replaceAll(/[^A-Za-z0-9._-]+/g, '-').replaceAll(/^[-.]+|-+$/g, '') || 'job'
 }
 
-/** A job that needs processors only. */
+/** A job that needs only processors. */
 export function cpuResources({ cluster, timeLimit }: PlanContext, cpus = 8, memoryGb = 16): JobResources {
   const fits = cluster.memoryPerNodeGb === undefined ? memoryGb : Math.min(memoryGb, cluster.memoryPerNodeGb)
   return { nodes: 1, gpusPerNode: 0, cpusPerNode: Math.min(cpus, cluster.cpusPerNode), memoryGb: fits, timeLimit }
 }
 
-/** A job with the given number of GPUs in all, on as few nodes as can be, and the share of each node that goes with them. */
+/** A job with the given total number of GPUs, on as few nodes as possible, with a proportional share of each node. */
 export function gpuResources({ cluster }: PlanContext, gpus: number, timeLimit: string): JobResources {
   const most = Math.max(1, cluster.gpusPerNode)
   const nodes = Math.ceil(gpus / most)

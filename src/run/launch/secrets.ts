@@ -6,7 +6,7 @@ import { readTextIfExists } from '../../lib/files.ts'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** The variables that may name the file of keys; the first is the one to use, the others are from older set-ups. */
+/** The variables that may name the file of keys; use the first one, the others are from older set-ups. */
 const fileVariables = ['DC_AGENT_SECRET_ENV', 'SECRET_ENV_PATH', 'KEYS'] as const
 
 /** The file of keys that jobs read, or null when none is named. */
@@ -29,14 +29,16 @@ export async function checkSecretsFile(path: string): Promise<void> {
     )
 }
 
-/** Everything that must not be written anywhere: keys of this process and of the file, each with its name. */
+/**
+ * Everything that must never be written to disk or logs: the keys of this process and of the file, each with its name.
+ */
 export async function knownSecrets(env: Variables, file: string | null): Promise<ReadonlyMap<string, string>> {
   const text = file === null ? null : await readTextIfExists(file).catch(() => null)
   const inFile = Object.entries(text === null ? {} : parseEnv(text)).filter(([, value]) => (value?.length ?? 0) >= 8)
   return new Map([...secretValues(env), ...inFile.map(([name, value]): [string, string] => [name, value ?? ''])])
 }
 
-/** Refuses to write a text that holds a key. */
+/** Refuses to write a text that contains a key. */
 export function refuseSecrets(texts: Readonly<Record<string, string>>, secrets: ReadonlyMap<string, string>): void {
   for (const [where, text] of Object.entries(texts))
     for (const [name, value] of secrets)

@@ -5,7 +5,7 @@ import { splitShellWords } from '../../lib/shell-words.ts'
 /** What a setting takes. `words` is a command line; `list` may be given several times. */
 export type SettingKind = 'text' | 'whole' | 'number' | 'switch' | 'time' | 'words' | 'list'
 
-/** One thing a launch can be told: as a flag, in a file, or by a cluster. */
+/** One setting of a launch, given as a flag, in a file, or by a cluster. */
 export interface SettingSpec {
   /** `trace_model`; the flag is `--trace-model`. */
   readonly name: string
@@ -16,13 +16,13 @@ export interface SettingSpec {
   /** `-S`. */
   readonly short?: string | undefined
   readonly choices?: readonly string[] | undefined
-  /** Understood, but not listed. */
+  /** Accepted, but not listed. */
   readonly hidden?: boolean
 }
 
-/** Where values come from; later layers win over earlier ones. */
+/** Where values come from; later layers override earlier ones. */
 export interface SettingLayer {
-  /** As it is shown: `default`, `cluster vista`, `file launch.yaml`, `flag`. */
+  /** As displayed: `default`, `cluster vista`, `file launch.yaml`, `flag`. */
   readonly origin: string
   readonly values: Readonly<Record<string, unknown>>
 }
@@ -57,12 +57,12 @@ export class Settings {
     if (value !== undefined) this.found.set(name, { name, value, origin })
   }
 
-  /** All that have a value, in the order of their names. */
+  /** All settings that have a value, sorted by name. */
   list(): readonly Setting[] {
     return [...this.found.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** Those that were never looked at, so that they cannot have changed anything. */
+  /** Settings that were never read and so cannot have had any effect. */
   unread(): readonly Setting[] {
     return this.list().filter(({ name }) => !this.read.has(name))
   }
@@ -96,7 +96,7 @@ export class Settings {
     return Array.isArray(value) ? value.map(String) : []
   }
 
-  /** The text of a setting that must be there. */
+  /** The text of a mandatory setting. */
   required(name: string, why: string): string {
     const value = this.text(name)
     if (value !== undefined) return value

@@ -1,18 +1,18 @@
 import type { JobState, LaunchJob, ScheduledState, Submission } from '../../core/launch.ts'
 import type { Mark, StoredLaunch } from './journal.ts'
 
-/** How one unit of work stands: a job, or one task of an array. */
+/** The status of one unit of work: a job, or one task of an array. */
 export interface UnitStatus {
   readonly unit: string
   readonly job: string
   readonly task: number | null
   readonly state: JobState
-  /** The scheduler's name of the submission it is about, or null when it was not submitted. */
+  /** The scheduler's id of the submission, or null when it was not submitted. */
   readonly id: string | null
   readonly reason: string
 }
 
-/** How a job stands: its units counted, and the state that tells most about it. */
+/** The status of a job: the counts of its units, and the most informative state. */
 export interface JobStatus {
   readonly job: string
   readonly state: JobState
@@ -21,7 +21,9 @@ export interface JobStatus {
   readonly reason: string
 }
 
-/** Joins what the scheduler says with the marks of the jobs. What a job marked done is done, whatever was forgotten since. */
+/**
+ * Combines the scheduler's state with the jobs' marks. A job marked done is done, whatever the scheduler has forgotten.
+ */
 export function unitsOf(
   { launch, submissions }: Pick<StoredLaunch, 'launch' | 'submissions'>,
   marks: ReadonlyMap<string, readonly Mark[]>,
@@ -101,10 +103,10 @@ function endOf(text: string): { state: JobState; reason: string } {
   return { state: 'failed', reason: `exit code ${code}` }
 }
 
-/** Most telling first. */
+/** Most informative first. */
 const order: readonly JobState[] = ['failed', 'running', 'waiting', 'resumable', 'cancelled', 'unknown', 'done']
 
-/** Sums units up, job by job. */
+/** Summarizes units job by job. */
 export function jobsOf(units: readonly UnitStatus[]): readonly JobStatus[] {
   const byJob = new Map<string, UnitStatus[]>()
   for (const unit of units) {
@@ -121,7 +123,7 @@ export function jobsOf(units: readonly UnitStatus[]): readonly JobStatus[] {
   })
 }
 
-/** Whether nothing of a launch waits or runs any more. */
+/** Whether nothing of a launch is waiting or running any more. */
 export function isOver(units: readonly UnitStatus[]): boolean {
   return units.every(({ state }) => state !== 'waiting' && state !== 'running')
 }

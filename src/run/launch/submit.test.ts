@@ -7,7 +7,7 @@ import { submitJobs } from './submit.ts'
 
 test('a job that cannot be written down is taken back', async () => {
   const experimentsDir = await makeTempDir()
-  // A directory where the file of submissions would be.
+  // A directory in place of the file of submissions.
   mkdirSync(join(experimentsDir, 'launches/x/submitted.jsonl'), { recursive: true })
   const launch = { id: 'x', experimentsDir, jobs: [{ name: 'one', restarts: 0, place: null }] } as unknown as Launch
   const cancelled: string[] = []

@@ -8,18 +8,18 @@ import { acquireOwner } from '../../store/job-owner.ts'
 import { addSubmission, launchDir, scriptPath } from './journal.ts'
 import type { UnitStatus } from './status.ts'
 
-/** Which part of a launch is to be handed over. */
+/** Which part of a launch to submit. */
 export interface Handing {
   readonly launch: Launch
   readonly scheduler: Scheduler
-  /** What was handed over before. */
+  /** What was submitted before. */
   readonly earlier: readonly Submission[]
-  /** Jobs to hand over, each with the tasks of its array that are missing, or null for all. */
+  /** Jobs to submit, each with the missing tasks of its array, or null for all. */
   readonly jobs: ReadonlyMap<string, readonly number[] | null>
   readonly onSubmitted?: (submission: Submission) => void
 }
 
-/** Runs work on a launch that only one process may do at a time: to decide what is missing, and to hand it over. */
+/** Runs work on a launch that only one process may do at a time: deciding what is missing and submitting it. */
 export async function holdingLaunch<T>({ experimentsDir, id }: Launch, work: () => Promise<T>): Promise<T> {
   const release = await acquireOwner(launchDir(experimentsDir, id))
   try {
@@ -30,8 +30,9 @@ export async function holdingLaunch<T>({ experimentsDir, id }: Launch, work: () 
 }
 
 /**
- * Hands jobs to the scheduler in order, after those that run here were run, each with its restarts, and writes every id down before the next. The
- * caller holds the launch. When one is refused, those before it are taken back: `launch resume` hands all over again.
+ * Submits jobs to the scheduler in order, each with its restarts, after running those that belong on this machine, and
+ * records every id before submitting the next job. The caller holds the launch. If one is refused, those before it are
+ * cancelled: `launch resume` submits all of them again.
  */
 export async function submitJobs({
   launch,
@@ -51,7 +52,7 @@ export async function submitJobs({
         continue
       }
       for (let link = 0; link <= job.restarts; link++) {
-        // Of a job that was handed over before, only what is handed over now counts.
+        // For a job that was submitted before, only the current submission counts.
         const known = [...earlier.filter((each) => !jobs.has(each.job)), ...made]
         const id = await scheduler.submit({
           job,
@@ -62,7 +63,7 @@ export async function submitJobs({
           earlier: known,
         })
         const submission = { job: job.name, link, id, tasks }
-        // Taken back too, if it cannot be written down.
+        // Added first, so that it is cancelled too if it cannot be recorded.
         made.push(submission)
         await addSubmission(dir, submission, utcNow())
         onSubmitted?.(submission)
@@ -70,13 +71,13 @@ export async function submitJobs({
     }
     return made
   } catch (error) {
-    // A server without those it serves would run for nothing.
+    // A server without its consumers would run for nothing.
     await scheduler.cancel(made).catch(() => {})
     throw error
   }
 }
 
-/** What a resumed launch has to hand over: whatever is not done and neither waits nor runs, and the server that it needs. */
+/** What a resumed launch has to submit: whatever is neither done nor waiting nor running, and the server it needs. */
 export function missingJobs(
   launch: Launch,
   units: readonly UnitStatus[],
@@ -101,7 +102,10 @@ export function missingJobs(
 
 const lastWordsMs = 1000
 
-/** Runs a job's script on this machine and waits for it. What it prints is news; it marks itself done like any other job. */
+/**
+ * Runs a job's script on this machine and waits for it. Its output is reported as news; it marks itself done like any
+ * other job.
+ */
 async function runHere(job: string, scriptPath: string): Promise<void> {
   const child = await spawnProcess('bash', [scriptPath], { stdio: ['ignore', 'pipe', 'pipe'] })
   relayOutput(child)
@@ -110,7 +114,7 @@ async function runHere(job: string, scriptPath: string): Promise<void> {
     child.once('error', (error) => resolve(error.message))
     child.once('exit', (code, by) => resolve(code === 0 ? null : (by ?? `exit code ${code}`)))
   })
-  // What it left running may hold its output open, and is not waited for.
+  // A process it left running may hold its output open; do not wait for that.
   await Promise.race([printed, delay(lastWordsMs, null, { ref: false })])
   if (end === null) return
   throw new BoundaryError('scheduler', `${job}, which runs before anything is submitted, ended with ${end}`)

@@ -9,7 +9,7 @@ import { frame, frameEnd } from './frame.ts'
 import { renderPieces, runProgram } from './pieces.ts'
 import { openTunnel } from './tunnel.ts'
 
-/** Listens where it is told to, and ends the first time it was used for half a second. */
+/** Listens where asked; the first one exits after half a second. */
 const fakeSsh = `#!${process.execPath}
 const { appendFileSync, existsSync, writeFileSync } = require('node:fs')
 const argv = process.argv.slice(2)
@@ -40,7 +40,7 @@ function jobOf(facts: string, work: string, { patienceSec = 60 } = {}) {
   const env = { PATH: `${dir}:${process.env.PATH}`, HOME: '/home/me', no_proxy: '.own' }
   return {
     dir,
-    // A pipe would stay open as long as what the script leaves asleep.
+    // A pipe would stay open as long as the sleeping processes that the script leaves behind.
     run: () => {
       const [out, err] = [join(dir, 'out'), join(dir, 'err')]
       const stdio = ['ignore' as const, openSync(out, 'w'), openSync(err, 'w')]
@@ -55,7 +55,7 @@ function jobOf(facts: string, work: string, { patienceSec = 60 } = {}) {
   }
 }
 
-/** Connects to the tunnel once it was opened again, however long a loaded machine takes for that. */
+/** Connects to the tunnel once it was reopened, however long that takes on a loaded machine. */
 const reachSecond = `
 until [ "$(wc -l < "\${PATH%%:*}/calls")" -gt 1 ] && (exec 3<> /dev/tcp/127.0.0.1/\${ALL_PROXY##*:}) 2> /dev/null; do sleep 0.1; done
 echo reached`

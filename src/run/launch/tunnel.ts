@@ -6,8 +6,9 @@ import { shellQuote } from '../../lib/shell.ts'
 const patienceSec = 60
 
 /**
- * A way out for nodes without internet, through a machine that they reach by SSH: a proxy behind it (`forward`), or that machine itself
- * as a SOCKS proxy. It listens on the job's own node only, is opened again when it breaks, and ends with the job.
+ * Internet access for nodes without any, through a machine they reach by SSH: a proxy behind it (`forward`), or that
+ * machine itself as a SOCKS proxy. It listens only on the job's own node, reopens when it breaks, and ends with the
+ * job.
  */
 export function openTunnel({ internetOnComputeNodes, sshTunnel }: Cluster): readonly ScriptPiece[] {
   if (internetOnComputeNodes || sshTunnel === undefined) return []
@@ -28,7 +29,7 @@ export function openTunnel({ internetOnComputeNodes, sshTunnel }: Cluster): read
     {
       about: `the internet, through ${host}`,
       lines: [
-        // Another range than the one in which nodes meet.
+        // A different port range from the one in which nodes meet.
         `tunnel_port=$((10000 + \${SLURM_JOB_ID:-$$} % 10000))`,
         'hold_tunnel() {',
         "  local inner=''",

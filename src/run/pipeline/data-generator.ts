@@ -10,34 +10,34 @@ export interface GeneratorDefaults {
   readonly trace?: Partial<TraceRequest>
 }
 
-/** Where a class adds options of its own. */
+/** Where a class adds its own options. */
 export interface Arguments {
-  /** Adds an option, `maxRows` for `--max-rows`; its schema says what it takes and its default. */
+  /** Adds an option, `maxRows` for `--max-rows`; its schema defines its type and default. */
   add(name: string, schema: ZodType, help?: string): this
   /** Adds every key of a schema as an option. */
   addAll(schema: ZodObject): this
 }
 
 /**
- * A pipeline as a class, for those that need code at the points between reading the command line and the result.
- * Everything else (options, resume, limits, traces, publication) comes with it.
+ * A pipeline as a class, for those that need their own code between reading the command line and the result. Everything
+ * else (options, resume, limits, traces, publication) is included.
  */
 export abstract class DataGenerator {
   abstract readonly name: string
   readonly summary: string = ''
   readonly defaults: GeneratorDefaults = {}
-  /** Whether it is known that a model judges the tasks. */
+  /** Whether a model is known to judge the tasks. */
   readonly judged: boolean = false
 
-  /** Whether making tasks must wait for a model on GPUs; `@gpuRequired` on the class says so too. */
+  /** Whether making tasks must wait for a model on GPUs; `@gpuRequired` on the class also sets it. */
   get gpuRequired(): boolean {
     return markedClasses.has(this.constructor)
   }
 
-  /** Adds options of this pipeline's own. */
+  /** Adds this pipeline's own options. */
   addArguments(_args: Arguments): void {}
 
-  /** What is to be remembered of a request, beside what every request has. */
+  /** What to record of a request, in addition to what is recorded for every request. */
   buildRequestMetadata(_request: GenerationRequest): Readonly<Record<string, unknown>> {
     return {}
   }
@@ -47,7 +47,7 @@ export abstract class DataGenerator {
     return stage !== 'tasks' || this.gpuRequired
   }
 
-  /** Makes the tasks; a result, or just the folder they are in. */
+  /** Makes the tasks; returns a result, or just the folder they are in. */
   abstract runTaskGeneration(request: GenerationRequest, context: GenerationContext): Promise<GenerationResult | string>
 
   /** Runs agents over the tasks. */
@@ -62,13 +62,13 @@ export abstract class DataGenerator {
 
 const markedClasses = new WeakSet<object>()
 
-/** Marks a class of generators whose task stage needs GPUs: `@gpuRequired`, or called with the class. */
+/** Marks a class of generators whose task stage needs GPUs: as a decorator `@gpuRequired`, or called with the class. */
 export function gpuRequired<C extends abstract new (...args: never[]) => DataGenerator>(generator: C, _?: unknown): C {
   markedClasses.add(generator)
   return generator
 }
 
-/** A class as a pipeline like any other. Its rows come from its own code, so it declares no source. */
+/** Makes a pipeline like any other from a class. Its rows come from its own code, so it declares no source. */
 export function pipelineOfClass(generator: DataGenerator): Pipeline {
   const { name, summary, judged, defaults } = generator
   const { targets, trace } = defaults

@@ -34,7 +34,7 @@ export async function tasksOf(
   }
 }
 
-/** What the source of a pipeline cannot do without, as the request asks for it. */
+/** What a pipeline's source requires for this request. */
 export async function needsOfSource(
   pipeline: Pipeline,
   request: GenerationRequest,
@@ -62,7 +62,10 @@ function sourceOf({ name, source: { fixture, real } }: Pipeline, { source }: Gen
   )
 }
 
-/** A user's own file is read as the fixture is: by the same stage where that reads files too, and the same field names its rows. */
+/**
+ * Reads a user's own file as the fixture is read: by the same stage if that reads files too, and with the same field
+ * naming its rows.
+ */
 function likeFixture(fixture: SourceUse<Options>, path: string): StageUse<Options> {
   if (typeof fixture !== 'object') return { use: 'sources/file', with: { path: resolve(path) } }
   return {
@@ -74,7 +77,7 @@ function likeFixture(fixture: SourceUse<Options>, path: string): StageUse<Option
   }
 }
 
-/** Nothing of a run is there yet. */
+/** Nothing of a run exists yet. */
 const stageNeeds = {} as StageContext
 
 async function openSource(source: SourceUse<Options>, at: At, context: GenerationContext): Promise<AsyncIterable<Row>> {
@@ -124,12 +127,15 @@ async function makerOf(make: Pipeline['make'], at: At, context: GenerationContex
   const within = stageContext(at, context)
   return {
     strategy: nameOf(chosen).replace(/^makers\//, ''),
-    // Row by row, so that it is known which tasks are whose; makers look at one row at a time.
+    // One row at a time, so that each task can be traced to its row; makers see one row at a time.
     make: (row) => streamOf(stage, stream([row]), within) as AsyncIterable<Made>,
   }
 }
 
-/** What a pipeline's own function throws is blamed on the row, unless it is a user error, an infrastructure failure or a stop. */
+/**
+ * An error thrown by a pipeline's own function is blamed on the row, unless it is a user error, an infrastructure
+ * failure or an abort.
+ */
 async function* madeInline(
   make: MakeRow<Options>,
   row: RawRow,
@@ -166,7 +172,7 @@ const draftSchema = z.looseObject({
   config: z.record(z.string(), z.unknown()).optional(),
 })
 
-/** Fields of rows are anything, and so is what comes of them, whatever its type says. */
+/** Rows can have any fields, so the result can be anything, whatever its type says. */
 function parseDraft(made: unknown, { id }: RawRow): Made {
   const parsed = draftSchema.safeParse(made)
   if (parsed.success) return made as NewDraft
@@ -174,7 +180,7 @@ function parseDraft(made: unknown, { id }: RawRow): Made {
   return { drop: 'bad-draft', detail: `${issue?.path.join('.') || 'the draft'}: ${issue?.message}`, id }
 }
 
-/** Gives drafts what the pipeline says of all of them and they do not say themselves. */
+/** Fills in what the pipeline says about all drafts and a draft does not say itself. */
 async function* furnished(drafts: AsyncIterable<Made>, pipeline: Pipeline): AsyncGenerator<Made, void, void> {
   for await (const made of drafts) yield isDropped(made) ? made : furnish(made, pipeline)
 }

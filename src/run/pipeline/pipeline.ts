@@ -13,43 +13,43 @@ type Options = Readonly<Record<string, unknown>>
 export interface PipelineAt<Options> {
   readonly options: Options
   readonly seed: number
-  /** Where the pipeline's file lies. */
+  /** The directory of the pipeline's file. */
   readonly dir: string
   /** `--input-dir`, or null. */
   readonly inputDir: string | null
 }
 
-/** What a row's making may use. */
+/** What making a row may use. */
 export interface MakeAt<Options> extends PipelineAt<Options> {
-  /** Choices that depend on the seed and this row alone. */
+  /** Random choices that depend only on the seed and this row. */
   readonly random: Random
-  /** There when the pipeline says that it needs one. */
+  /** Present when the pipeline says that it needs one. */
   readonly model: ModelClient | null
   readonly sandboxes: SandboxProvider | null
   readonly signal: AbortSignal
-  /** Kept between runs: caches go here. */
+  /** Kept between runs; put caches here. */
   readonly workDir: string
   log(line: string): void
 }
 
-/** A stage by its name, or the plug-in itself where it is a file of your own. */
+/** A stage by its name, or the plug-in itself when it comes from your own file. */
 export type StageChoice = string | Plugin<AnyStage>
 
-/** A stage with its options; a relative `path` of a source counts from where the pipeline lies. */
+/** A stage with its options; a source's relative `path` starts from the pipeline's directory. */
 export interface StageUse<Options> {
   readonly use: StageChoice | ((at: PipelineAt<Options>) => StageChoice)
   readonly with?: Readonly<Record<string, unknown>> | ((at: PipelineAt<Options>) => Readonly<Record<string, unknown>>)
 }
 
-/** A function that gives rows, or drafts of tasks. */
+/** A function that yields rows or drafts of tasks. */
 export type RowStream<Options> = (
   at: PipelineAt<Options> & { readonly signal: AbortSignal },
 ) => AsyncIterable<SourceRow> | Iterable<SourceRow>
 
-/** A file of rows beside the pipeline, a stage, or a function that gives rows. */
+/** A file of rows next to the pipeline, a stage, or a function that yields rows. */
 export type SourceUse<Options> = string | StageUse<Options> | RowStream<Options>
 
-/** A task as a pipeline describes it: what it leaves out is filled in from the row and the pipeline. */
+/** A task as a pipeline describes it; anything left out is filled in from the row and the pipeline. */
 export interface NewDraft extends Omit<TaskDraft, 'name' | 'lineage'> {
   /** Unique among the pipeline's tasks (default: the pipeline's name and the row's id). */
   readonly name?: string
@@ -74,52 +74,55 @@ export interface TraceRequest {
   readonly evalOnly: boolean
 }
 
-/** A pipeline as plain data: from where, and how a row becomes a task. */
+/** A pipeline as plain data: where rows come from, and how a row becomes a task. */
 export interface Pipeline<Schema extends ZodObject = ZodObject> {
   readonly name: string
   readonly summary: string
-  /** Options of the pipeline's own: `maxRows` is `--max-rows` on the command line. */
+  /** The pipeline's own options: `maxRows` is `--max-rows` on the command line. */
   readonly options?: Schema
   readonly source: {
-    /** A few rows in the real source's shape that come with the pipeline, so that it runs offline. */
+    /** A few rows in the real source's shape, shipped with the pipeline so that it runs offline. */
     readonly fixture: SourceUse<z.output<Schema>>
-    /** Null when there is no source but the fixture, for example because rows are invented here. */
+    /** Null when the fixture is the only source, for example because rows are invented here. */
     readonly real: SourceUse<z.output<Schema>> | null
   }
-  /** What the real source cannot do without, beside what the stage that reads it says itself. */
+  /** What the real source requires, in addition to what the stage that reads it declares. */
   readonly needs?: (at: PipelineAt<z.output<Schema>>) => readonly Need[]
-  /** Turns a row of the source into the rows that tasks are made of, where these are not the same. */
+  /** Turns a row of the source into the rows that tasks are made of, where the two differ. */
   readonly split?: (row: RawRow, at: PipelineAt<z.output<Schema>>) => readonly RawRow[]
-  /** How a row becomes tasks; a source that gives task drafts needs none. */
+  /** How a row becomes tasks; not needed if the source yields task drafts. */
   readonly make?: MakeRow<z.output<Schema>> | StageUse<z.output<Schema>>
-  /** How a row becomes a task, in a word, for the lineage (default: the maker's name, or the pipeline's). */
+  /** A word for how a row becomes a task, for the lineage (default: the name of the maker or of the pipeline). */
   readonly strategy?: string
-  /** Whether tasks are made with the help of a model, which options may decide (default: no). */
+  /** Whether a model helps to make tasks, which may depend on the options (default: no). */
   readonly needsModel?: boolean | ((options: z.output<Schema>) => boolean)
-  /** Whether a model judges its tasks, so that they are not made without one; otherwise it is found out task by task. */
+  /**
+   * Whether a model judges its tasks, in which case they are not made without one; otherwise this is determined task by
+   * task.
+   */
   readonly judged?: boolean
-  /** Files for every task that has none of that name, for example tests/test.sh. */
+  /** Files added to every task that has none of that name, for example tests/test.sh. */
   readonly verifier?: { readonly files: Readonly<Record<string, string | DraftFile>>; readonly timeoutSec?: number }
-  /** For every task that does not say otherwise. */
+  /** For every task that does not specify its own. */
   readonly environment?: { readonly dockerfile?: string; readonly config?: TaskDraft['config'] }
   readonly sampling?: Sampling
-  /** How agents are run over the tasks, unless the command line says otherwise. */
+  /** How agents run over the tasks, unless the command line overrides it. */
   readonly traces?: Partial<TraceRequest>
-  /** Where a run on the real source is published, unless the command line says otherwise: `org/name` or `file:PATH`. */
+  /** Where a run on the real source is published, unless the command line overrides it: `org/name` or `file:PATH`. */
   readonly targets?: { readonly tasks?: string; readonly traces?: string }
 }
 
-/** Which rows of a source are used. Needs the whole source in memory, unless nothing is asked for. */
+/** Which rows of a source to use. Any sampling needs the whole source in memory. */
 export interface Sampling {
-  /** `shuffled`: in an order that only the seed decides. */
+  /** `shuffled`: in an order that depends only on the seed. */
   readonly order?: 'source' | 'shuffled'
   /** At most this many rows. */
   readonly rows?: number
-  /** With `rows`: as many of each value of this field as its share of the source. */
+  /** With `rows`: takes as many of each value of this field as its share of the source. */
   readonly stratifyBy?: string
 }
 
-/** Whether a pipeline asks a model to make tasks with these options. */
+/** Whether a pipeline uses a model to make tasks with these options. */
 export function asksModel({ needsModel = false }: Pick<Pipeline, 'needsModel'>, options: Options): boolean {
   return typeof needsModel === 'function' ? needsModel(options) : needsModel
 }

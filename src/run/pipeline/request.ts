@@ -6,26 +6,26 @@ import type { MadeTasks } from '../recipe/run-rows.ts'
 import type { TraceRequest } from './pipeline.ts'
 import type { TasksToMake } from './task-stages.ts'
 
-/** What is to be made: tasks, traces of tasks, or both one after the other. */
+/** What to make: tasks, traces of tasks, or both in turn. */
 export type GenerationStage = 'tasks' | 'traces' | 'both'
 
 /** `partial`: something was made, and there was an infrastructure failure. `failed`: nothing was made. */
 export type GenerationStatus = 'success' | 'partial' | 'failed'
 
-/** Where a pipeline's rows come from: the few that come with it, its real source, or a file of the same shape. */
+/** Where a pipeline's rows come from: its small fixture, its real source, or a file of the same shape. */
 export type SourceChoice =
   | { readonly kind: 'fixture' }
   | { readonly kind: 'real' }
   | { readonly kind: 'file'; readonly path: string }
 
-/** Everything one run of a pipeline was asked to do, every default filled in. */
+/** Everything requested of one pipeline run, with all defaults filled in. */
 export interface GenerationRequest<Options = Readonly<Record<string, unknown>>> {
   readonly stage: GenerationStage
   readonly source: SourceChoice
   /** At most this many tasks; null for all. */
   readonly limit: number | null
   readonly seed: number
-  /** Where the pipeline's file lies: what relative paths in it count from. */
+  /** The directory of the pipeline's file; relative paths in it start from there. */
   readonly pipelineDir: string
   readonly inputDir: string | null
   readonly outputDir: string
@@ -33,9 +33,9 @@ export interface GenerationRequest<Options = Readonly<Record<string, unknown>>> 
   readonly tasksInput: string | null
   readonly targetRepo: string | null
   readonly upload: boolean
-  /** Whether every task goes through the verification spine before it counts. */
+  /** Whether every task must pass the verification spine to be accepted. */
   readonly check: boolean
-  /** Laid over every task's environment. */
+  /** Overrides for every task's environment. */
   readonly sandbox: {
     readonly cpus: number | null
     readonly memoryMb: number | null
@@ -46,16 +46,16 @@ export interface GenerationRequest<Options = Readonly<Record<string, unknown>>> 
   readonly trace: TraceRequest
   /** The pipeline's own options. */
   readonly options: Options
-  /** What the pipeline wants to be remembered beside them. */
+  /** What else the pipeline wants recorded. */
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
 /** What a run of a pipeline may use. */
 export interface GenerationContext {
   readonly signal: AbortSignal
-  /** Kept between runs: caches go here. */
+  /** Kept between runs; put caches here. */
   readonly workDir: string
-  /** Null when the stage was said to need none. */
+  /** Null when the stage declared that it needs none. */
   readonly model: ModelClient | null
   readonly sandboxes: SandboxProvider | null
   log(line: string): void
@@ -64,25 +64,25 @@ export interface GenerationContext {
     stage: string | Plugin<AnyStage>,
     options: Readonly<Record<string, unknown>>,
   ): Promise<Source | MapStage<never, unknown>>
-  /** Makes tasks of rows: journal, resume, check, rejects and limit come with it. */
+  /** Makes tasks from rows; includes journal, resume, check, rejects and limit. */
   makeTasks(work: TasksToMake): Promise<MadeTasks>
-  /** Runs agents over a folder of tasks and exports what they did. */
+  /** Runs agents over a folder of tasks and exports their traces. */
   runTraces(tasksDir: string, request: GenerationRequest): Promise<GenerationResult>
 }
 
-/** What a stage of a pipeline came to. */
+/** The result of one stage of a pipeline. */
 export interface GenerationResult {
   /** The folder that was made. */
   readonly datasetPath: string
   readonly status: GenerationStatus
   readonly uploadedRepo: string | null
-  /** Other things that were made, by name. */
+  /** Other outputs, by name. */
   readonly artifacts: Readonly<Record<string, string>>
   /** Counts and reasons. */
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
-/** Puts a folder where others find it and says where that is. `target` is `org/name` or `file:PATH`. */
+/** Publishes a folder and returns its location. `target` is `org/name` or `file:PATH`. */
 export type Publish = (publication: {
   readonly dir: string
   readonly kind: 'tasks' | 'traces'

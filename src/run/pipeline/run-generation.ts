@@ -7,19 +7,19 @@ import type { Pipeline } from './pipeline.ts'
 import { tasksOf } from './pipeline-stages.ts'
 import type { GenerationContext, GenerationRequest, GenerationResult, Publish } from './request.ts'
 
-/** A pipeline, and the class that it was written as, if any. */
+/** A pipeline, and the class it was written as, if any. */
 export interface RunnablePipeline {
   readonly pipeline: Pipeline
   readonly hooks: DataGenerator | null
 }
 
-/** What a run of a pipeline came to, stage by stage. */
+/** The result of a pipeline run, stage by stage. */
 export interface GenerationOutcome {
   readonly tasks: GenerationResult | null
   readonly traces: GenerationResult | null
 }
 
-/** Runs the stages that were asked for, one after the other; an empty dataset goes nowhere. */
+/** Runs the requested stages in turn; an empty dataset is not passed on. */
 export async function runGeneration(
   { pipeline, hooks }: RunnablePipeline,
   asked: GenerationRequest,
@@ -54,19 +54,19 @@ async function tasksMade(
   return made
 }
 
-/** What making tasks came to, as the result of a stage; a set without a single task is a failure. */
+/** The result of making tasks as a stage's result; a set without a single task is a failure. */
 function resultOf({ tasksDir, ...counts }: MadeTasks): GenerationResult {
   const status = counts.tasks === 0 ? 'failed' : counts.failed > 0 ? 'partial' : 'success'
   return { datasetPath: tasksDir, status, uploadedRepo: null, artifacts: {}, metadata: counts }
 }
 
-/** A folder as a result, for generators that say no more than where their tasks are. */
+/** Turns a folder into a result, for generators that return only where their tasks are. */
 function asResult(made: GenerationResult | string): GenerationResult {
   if (typeof made !== 'string') return made
   return { datasetPath: made, status: 'success', uploadedRepo: null, artifacts: {}, metadata: {} }
 }
 
-/** Nothing goes on from a dataset that is empty: it names the commonest reasons instead. */
+/** Stops at an empty dataset and names the commonest reasons. */
 function refuseEmpty(name: string, { status, metadata, datasetPath }: GenerationResult): void {
   if (status !== 'failed') return
   if (metadata.rows === 0)
@@ -103,14 +103,14 @@ interface Publishing {
   readonly publish: Publish
 }
 
-/** Where a dataset goes: said on the command line, or by the pipeline; nowhere unless one of them asks for it. */
+/** Where a dataset goes: as given on the command line or by the pipeline; nowhere unless one of them asks for it. */
 async function published(
   kind: 'tasks' | 'traces',
   result: GenerationResult,
   { name, targets, request, signal, publish }: Publishing,
 ): Promise<GenerationResult> {
   const isLast = request.stage !== 'both' || kind === 'traces'
-  // What comes with a pipeline is for trying it out: it must not replace the real dataset.
+  // A pipeline's fixture is for trying it out: it must not replace the real dataset.
   const usual = request.source.kind === 'real' ? targets[kind] : undefined
   const target = (isLast ? request.targetRepo : null) ?? usual ?? null
   if (!request.upload || target === null || (kind === 'traces' && request.trace.evalOnly)) return result

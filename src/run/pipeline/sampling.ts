@@ -1,12 +1,16 @@
 import { UserError } from '../../core/errors.ts'
 import { makeRandom } from '../../lib/random.ts'
 
-/** A sample of the given size, by seed alone, in the old order; all items when there are no more. */
+/**
+ * A sample of the given size that depends only on the seed, in the original order; all items when there are no more.
+ */
 export function subsample<T>(items: readonly T[], count: number, seed: number): T[] {
   return makeRandom(seed, 'subsample').sample(items, count)
 }
 
-/** As many items as asked for: each as often as the others or once more, and who is chosen for that depends on the seed. */
+/**
+ * The requested number of items: each item occurs as often as any other or once more, and the seed decides which ones.
+ */
 export function upsample<T>(
   items: readonly T[],
   count: number,
@@ -20,7 +24,10 @@ export function upsample<T>(
   return [...rounds.flat(), ...rest.map((index) => ({ item: items[index] as T, copy: whole }))]
 }
 
-/** A sample of the given size in which every group keeps its share: by largest remainder, and within a group by seed. */
+/**
+ * A sample of the given size in which every group keeps its share (by largest remainder); within a group, the seed
+ * decides.
+ */
 export function stratifiedSample<T>(
   items: readonly T[],
   count: number,

@@ -14,33 +14,33 @@ export interface TasksToMake {
   /** How a row becomes a task, for the lineage. */
   readonly strategy: string
   readonly rows: RowStep['rows']
-  /** The tasks of one row, or why there are none. Not needed for drafts. */
+  /** Makes the tasks of one row, or says why there are none. Not needed for drafts. */
   readonly make?: (row: RawRow) => AsyncIterable<NewDraft | Dropped> | Iterable<NewDraft | Dropped>
-  /** Rows that are worked on at once (default 16). */
+  /** How many rows are processed at once (default 16). */
   readonly width?: number
 }
 
-/** What the check of a task found; `unknown` says nothing about the task, only that it could not be found out. */
+/** The result of checking a task; `unknown` says nothing about the task, only that the check could not be completed. */
 export interface Proof {
   readonly verdict: 'accepted' | 'rejected' | 'unknown'
   readonly reason: string
   readonly detail: string
 }
 
-/** Everything the making of tasks needs from outside. */
+/** Everything that making tasks needs from outside. */
 export interface Workshop extends Pick<RowStep, 'set' | 'limit' | 'signal' | 'onProgress'> {
   readonly seed: number
-  /** Part of every key: code, options, whatever else tasks depend on beside the row and the seed. */
+  /** Part of every key: code, options, and anything else that tasks depend on besides the row and the seed. */
   readonly version: string
-  /** The last word on every draft; what it throws is the end of the run. */
+  /** Last change to every draft; if it throws, the run ends. */
   readonly finish: (draft: TaskDraft) => TaskDraft
-  /** Says which benchmark a draft holds words of; null when none. Absent: nothing is compared. */
+  /** Names the benchmark that a draft overlaps with, or null. Absent: nothing is compared. */
   readonly benchmarkOf?: ((draft: TaskDraft) => string | null) | undefined
   /** Null when tasks are not checked. */
   readonly prove: ((task: Task) => Promise<Proof>) | null
 }
 
-/** Makes tasks of rows: each row becomes drafts, each draft is written, and each task is checked. */
+/** Makes tasks from rows: each row becomes drafts, each draft is written, and each task is checked. */
 export function makeTasks({ rows, width = 16, ...work }: TasksToMake, shop: Workshop): Promise<MadeTasks> {
   const { set, limit, signal, onProgress, seed, version, prove } = shop
   const stages = [
@@ -57,7 +57,7 @@ function rowStage(id: string, stage: MapStage<never, object>): LiveStage {
   return { id, use: `pipeline/${id}`, with: {}, from: [], form: 'stream', takes, gives, stage }
 }
 
-/** Complete drafts of rows; drafts of the source are complete already. */
+/** Completes the drafts of rows; drafts from the source are already complete. */
 function drafted(work: Omit<TasksToMake, 'rows' | 'width'>): MapStage<RawRow | TaskDraft, TaskDraft> {
   return {
     kind: 'map',
@@ -77,7 +77,7 @@ function drafted(work: Omit<TasksToMake, 'rows' | 'width'>): MapStage<RawRow | T
   }
 }
 
-/** A draft with everything the pipeline need not say. */
+/** A draft with everything filled in that the pipeline may omit. */
 function complete(
   made: NewDraft,
   row: RawRow,
@@ -99,7 +99,7 @@ function unmade(pipeline: string): never {
   )
 }
 
-/** Drafts as tasks on disk, which are not in the set yet. */
+/** Writes drafts as tasks to disk, not yet in the set. */
 function written({ set, finish, benchmarkOf }: Workshop): MapStage<TaskDraft, StagedTask> {
   return {
     kind: 'map',

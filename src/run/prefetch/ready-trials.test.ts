@@ -8,7 +8,10 @@ interface Building {
   readonly fail: (error: Error) => void
 }
 
-/** Preparations that end when the test says so; a trial's name up to its dash is what it needs, `-` alone needs nothing. */
+/**
+ * Preparations that end when the test says so; a trial's name up to its dash is what it needs, and a name starting with
+ * `-` needs nothing.
+ */
 function workplace(trials: readonly string[], settings: { window?: number; atOnce?: number } = {}) {
   const building: Building[] = []
   const stop = new AbortController()
@@ -25,7 +28,7 @@ function workplace(trials: readonly string[], settings: { window?: number; atOnc
   return { ready, building, stop }
 }
 
-/** Lets everything that can happen by itself happen. */
+/** Lets all pending work proceed. */
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 async function drain(ready: ReadyTrials<string>): Promise<string[]> {

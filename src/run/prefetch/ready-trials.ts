@@ -1,32 +1,32 @@
 import { BoundaryError } from '../../core/errors.ts'
 import { Semaphore } from '../../lib/semaphore.ts'
 
-/** Hands out trials once what they need is prepared. */
+/** Hands out trials once everything they need is prepared. */
 export interface ReadyTrials<Trial> {
-  /** Waits until a trial can start; false when none is left, or the signal was aborted. */
+  /** Waits until a trial can start; false when none is left or the signal was aborted. */
   any(): Promise<boolean>
-  /** Takes the first trial that can start; only right after `any` said so. */
+  /** Takes the first trial that can start; call it only right after `any` returned true. */
   shift(): ReadyTrial<Trial>
-  /** Those that could start and were not taken yet, in order. */
+  /** Trials that can start and have not been taken yet, in order. */
   ready(): readonly Trial[]
-  /** Resolves when no preparation runs any more. */
+  /** Resolves when no preparation is running. */
   settled(): Promise<void>
 }
 
-/** A trial whose preparation is over; `failure` is what went wrong with it, for the trial itself to meet. */
+/** A trial whose preparation is over; `failure` is the error, for the trial itself to report. */
 export interface ReadyTrial<Trial> {
   readonly trial: Trial
   readonly failure: Error | null
 }
 
 export interface ReadyTrialsOptions<Trial> {
-  /** How many trials before they can start are looked at. */
+  /** How many trials to look ahead. */
   readonly window: number
   /** How many preparations run at once. */
   readonly atOnce: number
   /**
-   * Finds what has to be prepared for a trial: null when nothing. Work with the same key is done once for all of them;
-   * work that failed is done again for later ones, unless its error says that this is no use.
+   * Finds what must be prepared for a trial: null for nothing. Work with the same key is done once for all of them;
+   * failed work is repeated for later ones, unless its error says that this is pointless.
    */
   readonly find: (trial: Trial) => Promise<Preparation | null>
   readonly signal: AbortSignal
@@ -44,8 +44,8 @@ interface Waiting<Trial> {
 }
 
 /**
- * Looks a few trials ahead and prepares them in a queue of their own, so that no trial holds a place among the running ones
- * while its image is built. Trials keep their order, except that one in preparation is overtaken by those behind it.
+ * Looks a few trials ahead and prepares them in a separate queue, so that no trial occupies a running slot while its
+ * image is built. Trials keep their order, except that later ones overtake one still in preparation.
  */
 export function makeReadyTrials<Trial>(
   trials: readonly Trial[],

@@ -4,20 +4,20 @@ import { neverAborted, releaseLate, releaseSec } from '../trial/boundary.ts'
 
 /** Sandboxes that were started before their trials. */
 export interface WarmSandboxes {
-  /** Leases from what was started ahead, and from the provider itself when nothing was, or it is broken. */
+  /** Leases the prefetched sandbox, or one from the provider itself if there is none or it is broken. */
   lease(request: SandboxRequest): Promise<SandboxLease>
-  /** Starts the sandbox of a trial that is still to come. What `ask` throws is no matter: the trial will meet it again. */
+  /** Starts the sandbox of a future trial. Errors thrown by `ask` are ignored: the trial will run into them again. */
   start(trial: string, ask: () => Promise<SandboxRequest>): void
   has(trial: string): boolean
   readonly count: number
-  /** Releases whatever was started and not used. */
+  /** Releases every unused sandbox. */
   close(): Promise<void>
 }
 
-/** How long a sandbox may take to say that it is alive. */
+/** How long a sandbox may take to respond. */
 const aliveSec = 10
 
-/** Lines of news kept for the log of a trial that has not begun. */
+/** Lines kept for the log of a trial that has not begun. */
 const maxLines = 1000
 
 export function makeWarmSandboxes(provider: SandboxProvider): WarmSandboxes {
@@ -47,7 +47,7 @@ export function makeWarmSandboxes(provider: SandboxProvider): WarmSandboxes {
 interface Warm {
   readonly controller: AbortController
   readonly lease: Promise<SandboxLease>
-  /** What was asked for, once that is known. */
+  /** The request, once it is known. */
   asked: string | null
   readonly lines: string[]
 }
@@ -67,13 +67,13 @@ function startWarm(provider: SandboxProvider, ask: () => Promise<SandboxRequest>
   }
 }
 
-/** Only what was asked for in the same words may be used in its place. */
+/** A prefetched sandbox may only be used for an identical request. */
 function fingerprint({ signal: _signal, log: _log, ...words }: SandboxRequest): string {
   const empty = (value: unknown) => Array.isArray(value) && value.length === 0
   return JSON.stringify(Object.entries(words).filter(([, value]) => !empty(value)))
 }
 
-/** The prefetched sandbox, if it started, is alive and is the one asked for; otherwise null, and it is released. */
+/** The prefetched sandbox if it started, is alive and matches the request; otherwise null, and it is released. */
 async function used(entry: Warm, request: SandboxRequest): Promise<SandboxLease | null> {
   const { signal, log = () => {} } = request
   const stop = () => entry.controller.abort(signal?.reason)

@@ -15,7 +15,7 @@ import type { StepWork } from './step-work.ts'
 import { numberedShards } from './views.ts'
 import { copyTo, writeRows } from './write-rows.ts'
 
-/** The verdict on every row: its place among the kept, or the reason it goes. */
+/** Records the verdict on every row: its place among the kept rows, or the reason it is dropped. */
 export async function recordChoice(sql: SqlDatabase, chosen: string, views: readonly WholeInput[]): Promise<void> {
   const all = views.map(({ view }, i) => `SELECT ${i} AS input, row FROM ${view}`).join(' UNION ALL ')
   await sql.run(`
@@ -27,7 +27,7 @@ export async function recordChoice(sql: SqlDatabase, chosen: string, views: read
     FROM (${all}) a LEFT JOIN ${chosen} c ON c.input = a.input AND c.row = a.row`)
 }
 
-/** Whether what is kept stays as it is and in its order, none of it twice. */
+/** Whether the kept rows are unchanged, in order, and without repeats. */
 export async function keepsRows(sql: SqlDatabase): Promise<boolean> {
   const changes = await sql.number(
     'SELECT count(*) FROM (SELECT row, signals, lag(row) OVER (ORDER BY place) AS before FROM choice WHERE reason IS NULL) WHERE before >= row OR signals IS NOT NULL',
@@ -48,7 +48,7 @@ export async function saveSorted(
   const heaps = draftOf(join(dir, 'sorted'))
   const shards: Shard[] = []
   try {
-    // Of a killed run of an earlier version; no other process is at this step.
+    // Left by a killed run of an earlier version; no other process is working on this step.
     await rm(join(dir, 'sorted.tmp'), { recursive: true, force: true })
     const sort = new PlaceSort(heaps, Math.min(shardRows, await rowsOfHeap(work, inputs)))
     await sortRows(work, inputs, sort)
@@ -63,7 +63,7 @@ export async function saveSorted(
   }
 }
 
-/** What is sorted at once, roughly. The database would hold 2,048 rows at once, however long they are. */
+/** Approximate amount sorted at once. The database would hold 2,048 rows at once, however long they are. */
 const heapBytes = 2 ** 24
 
 async function rowsOfHeap({ at: { sql } }: StepWork, inputs: readonly StepOutput[]): Promise<number> {
@@ -93,7 +93,7 @@ async function sortRows({ at: { sql }, inputKind, signal }: StepWork, inputs: re
 
 type Place = { readonly place: number; readonly signals: object }
 
-/** The places of each row of a shard that has some, by its number in the file. */
+/** The places of each chosen row in a shard, by its number in the file. */
 async function placesIn(sql: SqlDatabase, input: number, shard: Shard, first: number) {
   const places = new Map<number, Place[]>()
   const lines = await sql.rows(
@@ -121,7 +121,7 @@ async function saveOne(
   const { sql } = work.at
   const shard = await saveShard(work.dir, index, async (files) => {
     const rows = await writeRows(sql, work.kind, chosen, files.part)
-    // What was dropped belongs to the whole set; it is kept beside the first shard.
+    // Dropped rows belong to the whole set; they are stored with the first shard.
     const rejects = `SELECT * EXCLUDE (row) FROM (${rejectsOf(live.id, views)})`
     await copyTo(sql, index === 0 ? rejects : `${rejects} LIMIT 0`, files.rejects)
     return { rows, counts: [await countChoice(sql, live, { views, index }, rows)] }

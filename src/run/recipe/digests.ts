@@ -5,8 +5,8 @@ import type { LiveStage } from './resolve.ts'
 import { naming } from './stage-failure.ts'
 
 /**
- * A digest for each stage of all that decides its rows: itself, its options, the seed, and the digests of what stands above it.
- * Two stages with the same digest give the same rows, so that nothing is made twice.
+ * A digest for each stage of everything that determines its rows: the stage, its options, the seed, and the digests of
+ * the stages above it. Two stages with the same digest give the same rows, so nothing is made twice.
  */
 export async function digestStages(
   { seed, limit, rehearsal }: RecipeLock,

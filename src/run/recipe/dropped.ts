@@ -21,7 +21,7 @@ export interface DroppedRow {
   readonly id: string | null
   readonly reason: string
   readonly detail: string | null
-  /** The row as the last step before had it, without its archive; null when no step before has one of this id. */
+  /** The row as of the last step before that had it, without its archive; null when no earlier step has this id. */
   readonly row: Readonly<Record<string, unknown>> | null
   /** The step that has it. */
   readonly step: string | null
@@ -35,7 +35,7 @@ export interface DroppedRows {
   readonly rows: readonly DroppedRow[]
 }
 
-/** Rows that one stage of a finished run dropped, with the reasons, in order. */
+/** The rows dropped by one stage of a finished run, with the reasons, in order. */
 export async function readDropped(dir: string, report: RecipeReport, ask: DroppedAsk): Promise<DroppedRows> {
   const count = report.stages.find(({ id }) => id === ask.stage)
   if (!count) throw unknownStage(report, ask.stage)
@@ -62,7 +62,7 @@ export async function readDropped(dir: string, report: RecipeReport, ask: Droppe
   }
 }
 
-/** Rows with these ids as the last step that has each holds them. */
+/** Rows with these ids, each as of the last step that has it. */
 async function rowsById(sql: SqlDatabase, steps: readonly StepOutput[], ids: readonly string[]) {
   const found = new Map<string, Pick<DroppedRow, 'row' | 'step'>>()
   for (const step of [...steps].reverse()) {

@@ -11,7 +11,7 @@ export interface StageForecast {
 
 type ContextOf = (stage: LiveStage) => StageContext
 
-/** Asks each stage in turn what to expect of it. Touches nothing. */
+/** Asks each stage in turn for its forecast. Touches nothing. */
 export async function forecast(
   stages: readonly LiveStage[],
   limit: number | null,
@@ -21,7 +21,7 @@ export async function forecast(
   return ask(stages, limit, (live) => ({ ...contextOf(live), ...whole(live) }))
 }
 
-/** What each stage is told in a run with a limit about the run without one. */
+/** In a run with a limit, what each stage is told about the run without one. */
 export async function wholeRows(
   stages: readonly LiveStage[],
   limit: number | null,

@@ -25,7 +25,7 @@ const source = (values: readonly number[]): AnyStage => ({
   },
 })
 
-/** Keeps the first row of each remainder of its value; the result of the stage says how many rows it saw. */
+/** Keeps the first row for each remainder of its value; the stage's result says how many rows it saw. */
 const firstOf = (id: string, divisor: number): AnyStage => ({
   kind: 'ordered-filter',
   takes: 'raw',
@@ -84,7 +84,7 @@ async function told(outcome: Awaited<ReturnType<typeof run>>) {
   return steps
 }
 
-/** The same by hand. */
+/** The same, computed directly. */
 function plain(values: readonly number[], divisors: readonly number[]) {
   let rows = values.map((value, i) => ({ id: `row-${i}`, value }))
   return divisors.map((divisor) => {
@@ -131,7 +131,7 @@ test('filters that decide in order share a scan, and each sees what those above 
 test('a run that stops between such filters goes on with the rows it has', async () => {
   const values = Array.from({ length: 23 }, (_, i) => i)
   await run('parts', values, [20, 3, 2], 'f0')
-  // Most rows of f1 go, so that the others are written apart and get new numbers.
+  // f1 drops most rows, so the others are written separately and get new numbers.
   await run('parts', values, [20, 3, 2], 'f1')
   expect(begun).toEqual(['f0', 'f1'])
   const parts = await told(await run('parts', values, [20, 3, 2]))

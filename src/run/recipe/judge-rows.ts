@@ -7,9 +7,9 @@ import { naming } from './stage-failure.ts'
 
 /** What a filter drops of some rows. */
 export interface Judged {
-  /** A query, in parentheses, that gives what `findDrops` would name a table of. */
+  /** A parenthesized query that yields the same as a table from `findDrops`. */
   readonly drops: string
-  /** Has the filter report; called once its own directory is there. */
+  /** Makes the filter report; called once its directory exists. */
   readonly end: () => Promise<void>
 }
 
@@ -21,7 +21,7 @@ interface OrderedStage {
 
 let tables = 0
 
-/** Has ordered filters that stand one below the other decide about rows in one scan: each sees the rows that those above it keep. */
+/** Runs consecutive ordered filters in one scan: each sees the rows that those above it keep. */
 export async function judgeRows(
   sql: SqlDatabase,
   input: WholeInput,
@@ -47,7 +47,7 @@ export async function judgeRows(
 
 const dropColumns = { stage: 'INTEGER', row: 'BIGINT', reason: 'VARCHAR', detail: 'VARCHAR', twin: 'BIGINT' }
 
-/** The rows that go, each with the number of the filter that drops it. */
+/** The dropped rows, each with the number of the filter that drops it. */
 async function* findDrops(
   sql: SqlDatabase,
   { view, rows }: WholeInput,
@@ -57,7 +57,7 @@ async function* findDrops(
   const expressions = [...new Set(stages.map(({ filter }) => filter.looksAt))]
   const looks = expressions.map((_, i) => new Look(i + 2))
   const lookOf = stages.map(({ filter }) => looks[expressions.indexOf(filter.looksAt)])
-  // A scan gives rows in their order; sorting them anyway would hold every text at once.
+  // A scan returns rows in order; sorting them anyway would hold every text in memory at once.
   const select = `SELECT row, id, ${expressions.map((each, i) => `(${each}) AS looked_${i}`).join(', ')} FROM ${view}`
   let next = 0
   for await (const batch of sql.columns(select, rows)) {
@@ -77,7 +77,10 @@ async function* findDrops(
   }
 }
 
-/** One row after the other as filters see it that look at the same. What none of them asks for is not read. */
+/**
+ * Presents one row after another to filters that read the same columns. Columns that none of them asks for are not
+ * read.
+ */
 class Look implements SeenRow {
   row = 0
   private batch: ColumnBatch | null = null
@@ -103,7 +106,7 @@ class Look implements SeenRow {
   }
 }
 
-/** Puts ids in the place of numbers of rows. */
+/** Replaces row numbers with ids. */
 async function nameDrops(sql: SqlDatabase, view: string, table: string): Promise<void> {
   const found = `${table}_rows`
   await sql.run(`

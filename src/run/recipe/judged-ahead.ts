@@ -5,11 +5,14 @@ import type { StepContext } from './step-run.ts'
 import type { Step } from './steps.ts'
 import { closeViews, openViews } from './views.ts'
 
-/** Steps of ordered filters that stand one below the other share a scan: the first has it done for all, the others find their verdicts here. */
+/**
+ * Lets consecutive steps of ordered filters share a scan: the first judges for all, and the others find their verdicts
+ * here.
+ */
 export class JudgedAhead {
   private readonly found = new Map<string, { readonly judged: Judged; readonly of: StepOutput }>()
 
-  /** What a filter drops of the rows of its step. Those of the steps below it are judged as well, if they have to be. */
+  /** What a filter drops from its step's rows. Also judges for the steps below it if they still have to be made. */
   async judge(at: StepContext, live: LiveStage, below: readonly LiveStage[], input: StepOutput): Promise<Judged> {
     const before = this.found.get(live.id)
     this.found.delete(live.id)
@@ -29,14 +32,14 @@ export class JudgedAhead {
   }
 }
 
-/** Whether rows have the same numbers in both: those that were written apart have new ones. */
+/** Whether rows have the same numbers in both; rows that were written separately have new ones. */
 function haveSamePlaces(before: StepOutput, now: StepOutput): boolean {
   return (
     before.shards.length === now.shards.length && before.shards.every(({ part }, i) => part === now.shards[i]?.part)
   )
 }
 
-/** The ordered filters that stand one below the other right below the first of some steps, as far as their rows have to be made. */
+/** The consecutive ordered filters directly below the first of some steps, as far as their rows have to be made. */
 export async function orderedBelow(
   [first, ...others]: readonly Step[],
   dirOf: (id: string) => string,

@@ -2,7 +2,10 @@ import { join } from 'node:path'
 import { namesIn } from '../../lib/files.ts'
 import { removeDeadDrafts } from '../../lib/new-dir.ts'
 
-/** What a killed run left half-made; its finished shards stay. Who shares a recipe with others leaves theirs alone. */
+/**
+ * Removes what a killed run left half-made; its finished shards stay. Processes that share a recipe leave each other's
+ * files alone.
+ */
 export async function removeLeftovers(dir: string): Promise<void> {
   await removeDeadDrafts(dir)
   await removeDeadDrafts(join(dir, 'out'))

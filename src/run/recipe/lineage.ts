@@ -6,7 +6,7 @@ import { selectAllRows } from '../../store/rows/shard-sql.ts'
 import { peekStep, type StepOutput } from '../../store/rows/step-dir.ts'
 import type { RecipeReport } from './report.ts'
 
-/** Where a row stands in one step: among its rows, or among what it dropped. */
+/** Where a row is in one step: among its rows or among its rejects. */
 export type Sighting =
   | { readonly step: string; readonly kept: true; readonly row: Readonly<Record<string, unknown>> }
   | {
@@ -17,12 +17,12 @@ export type Sighting =
       readonly detail: string | null
     }
 
-/** The way of one row through a recipe. */
+/** The path of one row through a recipe. */
 export interface RowLineage {
   readonly id: string
   /** From the source to where it ended. */
   readonly way: readonly Sighting[]
-  /** The task it was made from, as the last step before its rollout has it; for a task, itself. */
+  /** The task it was made from, as of the last step before its rollout; for a task, the task itself. */
   readonly task: TaskRow | null
 }
 
@@ -46,7 +46,7 @@ export async function stepsOf(dir: string, report: RecipeReport): Promise<readon
   return steps.filter((step) => step !== null)
 }
 
-/** A task stands among the rows once for each of its attempts: of those, the one that is asked for is seen. */
+/** A rolled-out task has one row per attempt; picks the requested one. */
 async function followRow(
   sql: SqlDatabase,
   steps: readonly StepOutput[],
@@ -60,7 +60,7 @@ async function followRow(
       `SELECT * FROM ${rowsOf(step)} WHERE ${namedBy(step, id)} ${attemptFirst(step, attempt)} LIMIT 1`,
     )
     if (kept) way.push({ step: step.manifest.id, kept: true, row: decodeRow(step.manifest.kind, kept) })
-    // What is dropped is known by its id alone, not by the name of its trial.
+    // Rejects are identified by id alone, not by the trial's name.
     if (kept) id = String(kept.id)
     const rejects = await sql.rows(`SELECT * FROM ${rejectsOf(step)} WHERE id = ${sqlText(id)}`)
     for (const { stage, reason, detail } of rejects)
@@ -75,7 +75,7 @@ async function followRow(
   return way
 }
 
-/** The tasks with these digests, as the last step that has each holds it. */
+/** The tasks with these digests, each as of the last step that has it. */
 export async function tasksByDigest(
   sql: SqlDatabase,
   steps: readonly StepOutput[],
@@ -107,7 +107,7 @@ function attemptFirst({ manifest }: StepOutput, attempt: unknown): string {
   return `ORDER BY json_extract_string(signals, '$.attempt') = '${attempt}' DESC NULLS LAST`
 }
 
-/** The rows of a step as a query in brackets. */
+/** The rows of a step as a parenthesized query. */
 export function rowsOf({ shards }: StepOutput): string {
   return `(${selectAllRows(shards)})`
 }

@@ -6,8 +6,8 @@ import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { parseJson, readJson } from '../../lib/parse-json.ts'
 
 /**
- * Writes lock.json before anything runs. An earlier lock of another form of the recipe is kept beside it under its digest;
- * one that was changed by hand is refused, since it would no longer say what the rows were made by.
+ * Writes lock.json before anything runs. An earlier lock of another form of the recipe is kept next to it under its
+ * digest; a lock that was edited is refused, because it would no longer say how the rows were made.
  */
 export async function saveLock(dir: string, lock: RecipeLock): Promise<void> {
   const path = join(dir, 'lock.json')
@@ -19,7 +19,7 @@ export async function saveLock(dir: string, lock: RecipeLock): Promise<void> {
   await writeAtomic(path, now)
 }
 
-/** A rehearsal and a run never share a directory: nothing of one may pass for the other's. */
+/** A rehearsal and a run never share a directory: neither's files may pass for the other's. */
 function refuseOther(dir: string, { rehearsal }: RecipeLock, before: string): void {
   const was = isRehearsal(before)
   if (was === (rehearsal ?? false)) return
@@ -29,12 +29,12 @@ function refuseOther(dir: string, { rehearsal }: RecipeLock, before: string): vo
   )
 }
 
-/** Whether a lock is that of a rehearsal. */
+/** Whether a lock belongs to a rehearsal. */
 export function isRehearsal(lock: string): boolean {
   return Object(parseJson(lock)).rehearsal === true
 }
 
-/** The digest a lock says it has, if its content agrees. */
+/** The digest stated in a lock, if it matches the content. */
 function digestIn(text: string, path: string): string {
   const { digest, ...lock } = parse(text, path)
   if (typeof digest === 'string' && digestJson(lock) === digest) return digest.slice(0, 16)

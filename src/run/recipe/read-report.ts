@@ -38,7 +38,7 @@ const schema = z.object({
   ),
 })
 
-/** What a finished run says it did. */
+/** Reads a finished run's report. */
 export async function readReport(dir: string): Promise<RecipeReport> {
   const path = join(dir, 'manifest.json')
   const text = await readTextIfExists(path)

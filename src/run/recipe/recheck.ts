@@ -10,8 +10,8 @@ import { type Reject, readRows, type StepContext, throughStages } from './step-r
 import { closeViews, openViews } from './views.ts'
 
 /**
- * Applies every filter that stands above a sink once more to the rows it is about to write. A row that one of them would drop ends
- * the run. Filters of some branches only are left out: they said nothing about the rows of the others.
+ * Applies every filter above a sink again to the rows the sink is about to write. If one of them would drop a row, the
+ * run ends. Filters on only some branches are skipped: they never saw the rows of the others.
  */
 export async function recheck(
   at: StepContext,
@@ -35,7 +35,7 @@ export async function recheck(
 
 type Leak = Pick<Reject, 'id' | 'stage' | 'reason'>
 
-/** Whether every row that comes to a stage came through another. */
+/** Whether every row that reaches a stage has passed through another. */
 function leadsThrough(id: string, { from }: LiveStage, stages: readonly LiveStage[]): boolean {
   return (
     from.length > 0 &&
@@ -46,13 +46,13 @@ function leadsThrough(id: string, { from }: LiveStage, stages: readonly LiveStag
   )
 }
 
-/** What a stage found out and reported when it made the rows stays as it is. */
+/** Keeps what a stage reported when it made the rows. */
 function contextApart(at: StepContext, stage: LiveStage) {
   const context = at.contextOf(stage)
   return { ...context, workDir: join(context.workDir, 'recheck'), saveResult: async () => {} }
 }
 
-/** All filters that are SQL in one scan. */
+/** Applies all SQL filters in one scan. */
 async function sqlLeak({ sql }: StepContext, stages: readonly LiveStage[], { shards }: StepOutput) {
   const filters = stages.filter(({ form }) => form === 'sql-filter')
   if (filters.length === 0) return null
@@ -61,7 +61,7 @@ async function sqlLeak({ sql }: StepContext, stages: readonly LiveStage[], { sha
   return row ? { id: String(row.id), stage: String(row.stage), reason: String(row.reason) } : null
 }
 
-/** All filters that read row by row, one after the other, in one pass. */
+/** Applies all row-by-row filters in sequence, in one pass. */
 async function streamLeak(at: StepContext, filters: readonly LiveStage[], { shards, manifest }: StepOutput) {
   const streams = filters.filter((live) => live.form === 'stream' && isFilter(live))
   if (streams.length === 0) return null
@@ -74,7 +74,7 @@ async function streamLeak(at: StepContext, filters: readonly LiveStage[], { shar
   return null
 }
 
-/** All filters that decide in order, in one scan. */
+/** Applies all ordered filters in one scan. */
 async function orderedLeak({ sql, contextOf }: StepContext, filters: readonly LiveStage[], input: StepOutput) {
   const ordered = filters.filter(({ stage }) => stage.kind === 'ordered-filter')
   if (ordered.length === 0) return null

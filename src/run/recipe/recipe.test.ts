@@ -35,7 +35,7 @@ const task = (source: string, i: number): TaskRow => ({
   signals: { length: i },
 })
 
-/** Stages made for these tests; what runs is written down in `runs`. */
+/** Stages made for these tests; each run is recorded in `runs`. */
 const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
   'sources/numbers': ({ source = 'a', count = 25 }) => ({
     kind: 'source',
@@ -203,7 +203,7 @@ test('the second run makes nothing again, and a changed filter only what stands 
   const first = runs.length
   const events: string[] = []
   const again = await run(rolled, { onEvent: ({ kind }: { kind: string }) => events.push(kind) })
-  // What was checked when it was written is not checked again.
+  // Rows checked when they were written are not checked again.
   expect(events).not.toContain('recheck-start')
   expect(again.cached).toHaveLength(4)
   expect(again.sinks[0]?.cached).toBe(true)

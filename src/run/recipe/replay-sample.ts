@@ -9,7 +9,10 @@ import type { LiveStage } from './resolve.ts'
 import type { StepContext } from './step-run.ts'
 import { closeViews, openViews } from './views.ts'
 
-/** Replays a few of the rows a sink is about to write; null when none is asked for. Rows that have to hold and do not stop the recipe. */
+/**
+ * Replays a few of the rows a sink is about to write; null when no replay is requested. Stops the recipe if rows that
+ * must hold do not.
+ */
 export async function replaySample(
   { sql, contextOf }: StepContext,
   live: LiveStage,
@@ -32,7 +35,7 @@ export async function replaySample(
   return result
 }
 
-/** Only numbers are drawn from, and only the chosen rows are read. */
+/** Samples only row numbers, then reads only the chosen rows. */
 async function chosenRows(sql: StepContext['sql'], input: StepOutput, count: number, seed: number) {
   const views = await openViews(sql, [input])
   try {

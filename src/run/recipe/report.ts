@@ -5,11 +5,11 @@ import { writeAtomic } from '../../lib/files.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { RecipeOutcome } from './outcome.ts'
 
-/** What a recipe did, stage by stage: the file `recipe explain` reads and a dataset's card quotes. */
+/** What a recipe did, stage by stage: the file that `recipe explain` reads and that a dataset's card quotes. */
 export interface RecipeReport {
   readonly schema: 'recipe-report/1'
   readonly name: string
-  /** There when the run tried the recipe on stand-ins: nothing to train on. */
+  /** Present when the run was a rehearsal with stand-ins: its rows are not training data. */
   readonly rehearsal?: true | undefined
   readonly stages: readonly StageCount[]
   /** Where the rows of each step are, in order. */
@@ -18,7 +18,7 @@ export interface RecipeReport {
     readonly digest: string
     readonly dir: string
     readonly rows: number
-    /** Rows by the source they came from, largest first. */
+    /** Rows by source, largest first. */
     readonly sources: Readonly<Record<string, number>>
   }[]
   /** What this run wrote, without datasets of earlier runs that stay because there was no row. */

@@ -16,7 +16,9 @@ export interface ResolvedRecipe {
   readonly stages: readonly LiveStage[]
 }
 
-/** Makes every stage of a recipe and finds out what each takes and gives; what does not fit together is a UserError. Touches nothing. */
+/**
+ * Makes every stage of a recipe and determines what each takes and gives; a mismatch is a UserError. Touches nothing.
+ */
 export async function resolveRecipe(
   recipe: Recipe,
   make: MakeStage,
@@ -80,7 +82,7 @@ async function resolveStage(
   }
 }
 
-/** What a stage is called: its id, else the last part of what it uses, without the ending of a file. */
+/** A stage's name: its id, or else the last part of what it uses, without a file extension. */
 export function stageId({ id, use }: Pick<StageEntry, 'id' | 'use'>): string {
   return id ?? (use.split('/').at(-1) ?? use).replace(/\.[cm]?[jt]s$/, '')
 }
@@ -151,7 +153,7 @@ function named(recipe: Recipe, id: string, name: string, above: readonly LiveSta
   )
 }
 
-/** Stages whose rows no stage has taken yet. A sink takes none away. */
+/** Stages whose rows no other stage takes. A sink does not count as taking them. */
 function openEnds(stages: readonly LiveStage[]): readonly LiveStage[] {
   const takers = stages.filter(({ form }) => form !== 'sink')
   const taken = new Set(takers.flatMap(({ from }) => from))

@@ -8,8 +8,8 @@ import type { LiveStage } from './resolve.ts'
 const file = 'result.json'
 
 /**
- * Where stages keep what they found out and find what those above them did: beside the rows it was found with, so that a stage
- * that is not run again still says the same.
+ * Where stages keep their findings and read those of the stages above them: next to the rows, so that a stage that is
+ * not run again still says the same.
  */
 export function resultsFor(
   stage: LiveStage,
@@ -36,7 +36,7 @@ function standsAbove(id: string, stage: LiveStage, stages: readonly LiveStage[])
   })
 }
 
-/** What a stage kept beside its rows; null when it kept nothing. */
+/** The result a stage kept with its rows; null when it kept none. */
 export async function readResult(dir: string): Promise<unknown> {
   const path = join(dir, file)
   const text = await readTextIfExists(path)

@@ -4,13 +4,13 @@ import { kindAt, readTextIfExists } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readReport } from './read-report.ts'
 
-/** Whether a folder is the run of a recipe. */
+/** Whether a folder is a recipe's run. */
 export async function isRun(dir: string): Promise<boolean> {
   const text = (await kindAt(dir)) === 'dir' ? await readTextIfExists(join(dir, 'lock.json')) : null
   return text !== null && Object(parseJson(text)).schema === 'recipe-lock/1'
 }
 
-/** A directory that the manifest of a run names. A manifest that came from elsewhere may name any. */
+/** A directory that a run's manifest names, checked because a manifest from elsewhere may name any path. */
 export function insideRun(dir: string, name: string): string {
   const path = resolve(dir, name)
   const way = relative(dir, path)
@@ -21,7 +21,7 @@ export function insideRun(dir: string, name: string): string {
   )
 }
 
-/** The dataset that is meant: the path itself, or the one that a run of a recipe wrote. */
+/** The dataset a path refers to: the path itself, or the one written by a recipe's run there. */
 export async function datasetAt(path: string): Promise<string> {
   const dir = resolve(path)
   if (!(await isRun(dir))) return dir

@@ -29,31 +29,34 @@ import { planSteps, type Step } from './steps.ts'
 
 export interface RecipeRun {
   readonly recipe: ResolvedRecipe
-  /** Where everything the recipe makes lives; the same directory again resumes. */
+  /** Where the recipe keeps everything it makes; running in the same directory again resumes. */
   readonly dir: string
   readonly services: StageServices
   readonly signal: AbortSignal
   /** Several processes share the recipe: this one makes every `of`-th shard. */
   readonly share?: { readonly index: number; readonly of: number } | undefined
-  /** Stops when the rows of this stage are there. */
+  /** Stops when the rows of this stage exist. */
   readonly until?: string | undefined
   readonly shardRows?: number | undefined
   readonly memoryMb?: number | undefined
   /** False: no row is replayed before a dataset is written. */
   readonly replay?: boolean | undefined
-  /** A folder that other machines use too: finished steps are looked for there, and put there. */
+  /** A folder shared with other machines: finished steps are looked up and stored there. */
   readonly sharedCache?: string | undefined
   readonly onEvent?: (event: RecipeEvent) => void
-  /** There for a rehearsal: what each stage is given instead of `services`, and where it says what it did without. */
+  /** Present for a rehearsal: what each stage gets instead of `services`, and where it reports what it did without. */
   readonly rehearse?:
     | ((stage: string) => { readonly services: StageServices; readonly rehearsal: Rehearsal })
     | undefined
-  /** Hears which stages have work left, before any is done and anything is written; throws to stop there. */
+  /** Called with the stages that have work left, before any is done or anything is written; throws to stop there. */
   readonly refuse?: ((pending: readonly string[]) => void) | undefined
 }
 
 export type RecipeEvent =
-  /** `index` counts from 1, `rows` is how many the step takes; null of a source, which has no end before it is there. */
+  /**
+   * `index` counts from 1; `rows` is how many the step takes, or null for a source, whose number of rows is not yet
+   * known.
+   */
   | {
       readonly kind: 'step-start'
       readonly stages: readonly string[]
@@ -61,7 +64,7 @@ export type RecipeEvent =
       readonly of: number
       readonly rows: number | null
     }
-  /** How many rows the step has taken, or given if it is a source; told a few times a second. */
+  /** How many rows the step has taken (or given, for a source); reported a few times a second. */
   | { readonly kind: 'step-rows'; readonly step: string; readonly rows: number }
   | { readonly kind: 'recheck-start'; readonly rows: number }
   | { readonly kind: 'recheck-end' }
@@ -69,7 +72,7 @@ export type RecipeEvent =
   | { readonly kind: 'step-end'; readonly step: string; readonly rows: number; readonly cached: boolean }
   | { readonly kind: 'log'; readonly stage: string; readonly line: string }
 
-/** Runs a recipe from the first stage whose rows are not there yet to the last. */
+/** Runs a recipe from the first stage whose rows do not exist yet to the last. */
 export async function runRecipe(run: RecipeRun): Promise<RecipeOutcome> {
   refuseUnknownEnd(run)
   await mkdir(run.dir, { recursive: true })
@@ -87,7 +90,7 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   await using sql = await openDatabase(run)
   let digests: ReadonlyMap<string, string> = new Map()
   const dirOf = (id: string) => stepDir(run.dir, id, digests.get(id) ?? '')
-  // How many rows a rehearsal would have without its limit does not matter: it makes as few as it can.
+  // A rehearsal makes as few rows as it can, so the number without its limit does not matter.
   const whole = lock.rehearsal
     ? () => ({ wholeRows: null })
     : await wholeRows(stages, lock.limit, (stage) => stageContext(run, stage))
@@ -97,7 +100,7 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   try {
     digests = await digestStages(lock, stages, contextOf)
   } catch (error) {
-    // What a digest cannot be made without may be one of several things that are missing.
+    // Something the digest needs may be only one of several missing things, so let `refuse` report them all.
     if (error instanceof UserError) run.refuse?.(stages.map(({ id }) => id))
     throw error
   }
@@ -155,7 +158,10 @@ function stepStart(steps: readonly Step[], index: number, rows: number | null): 
   return { kind: 'step-start', stages, index: index + 1, of: steps.length, rows }
 }
 
-/** The digests of all stages of a recipe that runs in a directory: two stages with the same one have the same rows. Runs nothing. */
+/**
+ * The digests of all stages of a recipe that runs in a directory: two stages with the same digest have the same rows.
+ * Runs nothing.
+ */
 export async function stageDigests(
   run: Pick<RecipeRun, 'recipe' | 'dir' | 'services' | 'signal'>,
 ): Promise<ReadonlyMap<string, string>> {
@@ -164,7 +170,7 @@ export async function stageDigests(
   return digestStages(lock, stages, (stage) => ({ ...stageContext(run, stage), ...whole(stage) }))
 }
 
-/** Stages whose rows are not there yet. Sinks write what is there, and need nothing else. */
+/** Stages whose rows do not exist yet. Sinks write existing rows and need nothing else. */
 async function pendingStages(run: RecipeRun, digests: ReadonlyMap<string, string>): Promise<readonly string[]> {
   const pending: string[] = []
   for (const step of plannedSteps(run))
@@ -176,14 +182,14 @@ async function pendingStages(run: RecipeRun, digests: ReadonlyMap<string, string
   return pending
 }
 
-/** The steps of a run, down to the one at which it stops. */
+/** The steps of a run, down to the one where it stops. */
 function plannedSteps({ recipe, until }: Pick<RecipeRun, 'recipe' | 'until'>): readonly Step[] {
   const steps = planSteps(recipe.stages)
   const last = steps.findIndex(({ stages }) => stages.some(({ id }) => id === until))
   return last < 0 ? steps : steps.slice(0, last + 1)
 }
 
-/** A name that no stage has would end nothing, and let everything run. */
+/** An unknown stage name would stop nothing and let everything run. */
 function refuseUnknownEnd({ until, recipe }: RecipeRun): void {
   const ids = recipe.stages.map(({ id }) => id)
   if (until !== undefined && !ids.includes(until))
@@ -198,11 +204,11 @@ interface Sinking {
   readonly place: Parameters<typeof runSink>[3]
   /** Everything made so far. */
   readonly steps: readonly StepOutput[]
-  /** What every filter was applied to already. */
+  /** Steps to whose rows every filter has already been applied. */
   readonly checked: Set<StepOutput>
 }
 
-/** Has a sink write rows that every filter was applied to once more. */
+/** Lets a sink write rows after applying every filter to them again. */
 async function sinkChecked(
   run: RecipeRun,
   at: StepContext,
@@ -269,7 +275,7 @@ function stepWork(run: RecipeRun, step: Step, digest: string, at: StepWork['at']
 
 const toldEveryMs = 200
 
-/** Counts rows, and tells the number a few times a second. */
+/** Counts rows and reports the number a few times a second. */
 function rowCounter(tell: (rows: number) => void): () => void {
   let rows = 0
   let lastMs = performance.now()

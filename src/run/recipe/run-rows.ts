@@ -7,43 +7,46 @@ import type { Reject, RowRecord, StagedTask, TaskSet } from '../../store/task-se
 import type { LiveStage } from './resolve.ts'
 import { type Reject as StageReject, StageTally, throughStages } from './step-run.ts'
 
-/** What a row of a source can be: a row, a draft that needs no making, or one that the source itself dropped. */
+/** What a source can yield: a row, a draft that needs no making, or a row that the source itself dropped. */
 export type SourceRow = RawRow | TaskDraft | Dropped
 
 /**
- * A step that keeps tasks in a folder and resumes by row, where other steps keep shards. It is for sources whose rows are expensive to
- * turn into tasks, and for limits that count tasks.
+ * A step that keeps tasks in a folder and resumes by row, whereas other steps keep shards. It is for sources whose rows
+ * are expensive to turn into tasks, and for limits on the number of tasks.
  */
 export interface RowStep {
   readonly rows: AsyncIterable<SourceRow> | Iterable<SourceRow>
-  /** What each row goes through, by itself. The first takes rows and drafts, and the last gives tasks that are written but not in the set. */
+  /**
+   * The stages that each row goes through separately. The first takes rows and drafts; the last gives tasks that are
+   * written but not yet in the set.
+   */
   readonly stages: readonly LiveStage[]
   readonly contextOf: (stage: LiveStage) => StageContext
   readonly set: TaskSet
-  /** Part of every key: seed, code, options, whatever else tasks depend on beside the row. */
+  /** Part of every key: seed, code, options, and anything else that tasks depend on besides the row. */
   readonly version: readonly unknown[]
   /** At most this many tasks; null for all. */
   readonly limit: number | null
-  /** Rows that are worked on at once. */
+  /** How many rows are processed at once. */
   readonly width: number
   readonly signal: AbortSignal
   readonly onProgress: (counts: MadeTasks) => void
 }
 
-/** What making tasks came to. */
+/** The outcome of making tasks. */
 export interface MadeTasks {
   readonly tasksDir: string
   readonly rows: number
-  /** Of these, how many an earlier run had finished. */
+  /** How many of these an earlier run had finished. */
   readonly resumed: number
   readonly tasks: number
   /** Rows and tasks that were left out, by reason. */
   readonly rejects: Readonly<Record<string, number>>
-  /** Of these, how many had an infrastructure failure: the same command tries them again. */
+  /** How many of these had an infrastructure failure: the same command tries them again. */
   readonly failed: number
 }
 
-/** What came of one row, before it is in the set. */
+/** The outcome of one row, before it is in the set. */
 interface Worked {
   readonly key: string
   readonly row: string
@@ -53,7 +56,7 @@ interface Worked {
   readonly failed: boolean
 }
 
-/** Puts rows through stages in the rows' order, each row once over all runs, until the limit is reached. */
+/** Puts rows through stages in order, each row once across all runs, until the limit is reached. */
 export async function runRows(step: RowStep): Promise<MadeTasks> {
   const { set, limit, signal } = step
   const tally = new Tally(set)
@@ -96,7 +99,7 @@ async function workOn(row: SourceRow, step: RowStep): Promise<Worked | RowRecord
     failures.push({ row: id, task: null, reason: `${error.boundary}-failed`, detail: messageOf(error) })
   }
   const rejects = dropped.map(({ id: name, stage, reason, detail }) => {
-    // What the first stage drops is a row; from then on there is a task to name.
+    // The first stage drops rows; after it, there is a task to name.
     const task = stage === step.stages[0]?.id ? null : name
     return { row: id, task, reason, detail: detail ?? '' }
   })
@@ -104,10 +107,10 @@ async function workOn(row: SourceRow, step: RowStep): Promise<Worked | RowRecord
   return { key, row: id, staged, rejects: [...rejects, ...failures], failed }
 }
 
-/** Puts a row's tasks into the set and writes down that it is finished. */
+/** Puts a row's tasks into the set and records the row as finished. */
 async function settle({ key, row, staged, rejects, failed }: Worked, tally: Tally, { set, limit }: RowStep) {
   const room = limit === null ? Number.POSITIVE_INFINITY : Math.max(0, limit - tally.tasks)
-  // A row that failed may come out differently: what a finished row has stays.
+  // A row that failed may come out differently next time, so it must not take a finished row's task name.
   const mayTake = (name: string) => !(failed && tally.isFinished(name)) && tally.take(name)
   const chosen: StagedTask[] = []
   const doubles: Reject[] = []
@@ -121,7 +124,7 @@ async function settle({ key, row, staged, rejects, failed }: Worked, tally: Tall
   const placed = chosen.map(({ name }) => name)
   if (placed.length > 0) await set.begin(key, placed)
   for (const task of chosen) await task.place()
-  // What an earlier run made of a row that failed again stays too, until the row is finished.
+  // If a row fails again, the tasks an earlier run made from it also stay until the row is finished.
   const before = failed ? (set.begun.get(key) ?? []) : []
   const kept: string[] = []
   for (const name of before) if (placed.length + kept.length < room && mayTake(name)) kept.push(name)
@@ -146,11 +149,11 @@ class Tally {
   #resumed = 0
   #failed = 0
   readonly #rejects = new StageTally('rows', 'rows')
-  /** Of all tasks, in lower case. */
+  /** Names of all tasks, in lower case. */
   readonly names = new Set<string>()
 
   readonly #tasksDir: string
-  /** Of tasks of rows that earlier runs finished, in lower case. */
+  /** Names of tasks from rows that earlier runs finished, in lower case. */
   readonly #finished: ReadonlySet<string>
 
   constructor({ tasksDir, done }: TaskSet) {
@@ -178,7 +181,7 @@ class Tally {
     for (const { reason } of rejects) this.#rejects.drop(reason)
   }
 
-  /** A row that was not finished then, and comes first, has a task of the same name now. */
+  /** An earlier row that was unfinished at the time may now have a task of the same name. */
   resume({ key, row, tasks, rejects }: RowRecord, set: TaskSet): void {
     if (key !== '') this.#resumed++
     const own = tasks.filter((name) => this.take(name))

@@ -10,7 +10,7 @@ import { type Reject, readRows, type StageTally, throughStages, watched } from '
 import type { StepWork } from './step-work.ts'
 import { writeRejects, writeRows } from './write-rows.ts'
 
-/** Makes one output shard of each input shard; those that are there already stay. */
+/** Makes one output shard per input shard; existing ones stay. */
 export async function runShards(work: StepWork, input: readonly Shard[]): Promise<readonly (Shard | null)[]> {
   const isSql = work.step.stages[0]?.form === 'sql-filter'
   const make = isSql ? filterShard : work.step.stages.every(isFilter) ? sieveShard : streamShard
@@ -24,18 +24,21 @@ export async function runShards(work: StepWork, input: readonly Shard[]): Promis
   })
 }
 
-/** Whether a stage gives rows as they are or drops them. */
+/** Whether a stage only passes rows on unchanged or drops them. */
 export function isFilter({ stage }: LiveStage): boolean {
   return ['filter', 'sql-filter', 'set-filter', 'ordered-filter'].includes(stage.kind)
 }
 
-/** How many shards are written at once: the database alone writes a small file with one processor; large ones need the memory. */
+/**
+ * How many shards are written at once: the database writes a small file with a single processor; large files need the
+ * memory.
+ */
 export async function lanesFor(input: readonly Shard[]): Promise<number> {
   const sizes = await Promise.all(input.map(async ({ part }) => (await stat(part)).size))
   return sizes.every((bytes) => bytes <= 2 ** 27) ? 2 : 1
 }
 
-/** Makes something of each item, with limited concurrency, each on its own connection; gives what was made in order. */
+/** Maps items with limited concurrency, each on its own connection; returns the results in order. */
 export async function inLanes<Item, Made>(
   sql: SqlDatabase,
   count: number,
@@ -78,7 +81,7 @@ async function streamShard(
   return shard
 }
 
-/** All filters of the step one after the other; what they leave stays where it is. */
+/** Applies the step's filters in sequence; the rows they keep stay where they are. */
 async function sieveShard(work: StepWork, from: Shard): Promise<Shard> {
   const { step, inputKind, at, onRow } = work
   const rejects: Reject[] = []
@@ -99,7 +102,7 @@ async function sieveShard(work: StepWork, from: Shard): Promise<Shard> {
   return saveKept(work, from, { rows, rejects, counts: tallies.map((tally) => tally.count()) })
 }
 
-/** Remembers how many rows came before each. */
+/** Remembers each row's number. */
 async function* numbered(rows: AsyncIterable<object>, numbers: WeakMap<object, number>): AsyncIterable<object> {
   let next = 0
   for await (const row of rows) {
@@ -108,7 +111,7 @@ async function* numbered(rows: AsyncIterable<object>, numbers: WeakMap<object, n
   }
 }
 
-/** All filters of the step in one scan, which reads only the columns they look at. */
+/** Applies all of the step's filters in one scan, which reads only the columns they use. */
 async function filterShard(work: StepWork, from: Shard): Promise<Shard> {
   const found = await work.at.sql.rows(`${findDrops(work.step.stages, selectNumbered(from, 0))} ORDER BY row`)
   const drops = found.map(({ row, id, stage, reason }) => ({
@@ -117,7 +120,7 @@ async function filterShard(work: StepWork, from: Shard): Promise<Shard> {
   return saveKept(work, from, keptWithout(from, drops, work.step.stages))
 }
 
-/** A query for the rows that filters drop: the first that gives a reason has the row. */
+/** A query for the rows that filters drop; the first filter that gives a reason gets the row. */
 export function findDrops(filters: readonly LiveStage[], rows: string): string {
   const cases = filters.flatMap(({ id, stage }) =>
     stage.kind === 'sql-filter'

@@ -14,7 +14,7 @@ import type { StepContext } from './step-run.ts'
 import type { Step } from './steps.ts'
 import { closeViews, openViews } from './views.ts'
 
-/** A sink that has run: where its files are, and what it says about them. */
+/** A sink that has run: where its files are, and what it reports about them. */
 export interface SunkStage extends SinkReport {
   readonly id: string
   readonly dir: string
@@ -23,20 +23,20 @@ export interface SunkStage extends SinkReport {
   readonly rows: number
   /** Whether it was given no row and `dir` still holds what an earlier run wrote. */
   readonly stale: boolean
-  /** Null when no row of it was replayed. */
+  /** Null when none of its rows was replayed. */
   readonly replay: ReplayResult | null
 }
 
 interface SinkPlace {
   readonly runDir: string
-  /** Of all that decides what the sink writes. */
+  /** Digest of everything that determines what the sink writes. */
   readonly digest: string
   /** How many rows it is given. */
   readonly rows: number
 }
 
 const receipt = '.receipt.json'
-/** Of the manifest beside the traces of a recipe, with what their replay needs when they are elsewhere. */
+/** Schema of the manifest next to a recipe's traces, with what their replay needs when they are elsewhere. */
 const datasetSchema = 'recipe-dataset/1'
 const receiptSchema = z.object({
   digest: z.string(),
@@ -45,14 +45,14 @@ const receiptSchema = z.object({
   replay: replayResultSchema.nullable().default(null),
 })
 
-/** What a sink wrote before, of the very same rows; null when it has to write. */
+/** What a sink wrote earlier from exactly the same rows; null when it has to write. */
 export async function findSunk(step: Step, { runDir, digest, rows }: SinkPlace): Promise<SunkStage | null> {
   const dir = join(runDir, 'out', step.id)
   const before = await readReceipt(dir, digest)
   return before && { ...before, id: step.id, dir, rows, stale: false, cached: true }
 }
 
-/** Has a sink write its directory, whole or not at all. Without a row to write, what an earlier run wrote stays. */
+/** Lets a sink write its directory, whole or not at all. If there are no rows, an earlier run's output stays. */
 export async function runSink(
   at: StepContext,
   step: Step,
@@ -89,7 +89,7 @@ export async function runSink(
   }
 }
 
-/** A receipt that cannot be read is none: the files are written again. */
+/** An unreadable receipt is treated as missing: the files are written again. */
 async function readReceipt(
   dir: string,
   digest: string,

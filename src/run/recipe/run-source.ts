@@ -5,8 +5,8 @@ import type { StepWork } from './step-work.ts'
 import { writeRejects, writeRows } from './write-rows.ts'
 
 /**
- * Cuts the rows of a source into shards. A source starts over each time, so what earlier shards hold is read over
- * until the first row that is missing.
+ * Cuts a source's rows into shards. A source starts over each time, so rows already in earlier shards are skipped up to
+ * the first missing one.
  */
 export async function runSource(work: StepWork): Promise<readonly (Shard | null)[]> {
   const { step, dir, kind, mine, at } = work
@@ -45,7 +45,7 @@ export async function runSource(work: StepWork): Promise<readonly (Shard | null)
 
 async function* none(): AsyncIterable<object> {}
 
-/** At most `limit` of some rows; null: all of them. */
+/** At most `limit` of some rows; null for all. */
 export async function* limited(rows: AsyncIterable<object>, limit: number | null): AsyncIterable<object> {
   let left = limit ?? Number.POSITIVE_INFINITY
   if (left <= 0) return
@@ -55,7 +55,7 @@ export async function* limited(rows: AsyncIterable<object>, limit: number | null
   }
 }
 
-/** The next rows of an iterator without ending it; `atEnd` is called when there are no more. */
+/** The next rows of an iterator, without closing it; calls `atEnd` when there are no more. */
 async function* takeSome(rows: AsyncIterator<object>, count: number, atEnd: () => void): AsyncIterable<object> {
   for (let taken = 0; taken < count; taken++) {
     const next = await rows.next()

@@ -11,12 +11,12 @@ import type { StepWork } from './step-work.ts'
 import { isUndivided } from './steps.ts'
 import { closeViews, numberedShards, openViews } from './views.ts'
 
-/** What a step gave: its output, found or made, or nothing yet because shards of other processes are missing. */
+/** The result of a step: its output, found or made, or nothing yet because other processes' shards are missing. */
 export type StepEnd = { readonly output: StepOutput; readonly cached: boolean } | { readonly waiting: number }
 
-/** Makes the output of a step, or finds the one that is there. */
+/** Makes a step's output, or finds the existing one. */
 export async function runStep(work: StepWork, inputs: readonly StepOutput[]): Promise<StepEnd> {
-  // Each of many processes checks the files that it reads; the one that finishes the recipe checks all.
+  // If several processes share the recipe, each checks the files it reads; the one that finishes the recipe checks all.
   const found = await (work.shared ? peekStep : findStep)(work.dir)
   if (found) return { output: found, cached: true }
   if (work.shared && isUndivided(work.step)) return { waiting: 1 }
@@ -31,7 +31,7 @@ export async function runStep(work: StepWork, inputs: readonly StepOutput[]): Pr
   return { output, cached: false }
 }
 
-/** How many rows came from each source, largest first. */
+/** The number of rows per source, largest first. */
 async function countSources(sql: SqlDatabase, shards: readonly Shard[]): Promise<Record<string, number>> {
   const counts = await sql.rows(
     `SELECT source, count(*) AS rows FROM (${selectAllRows(shards)}) GROUP BY source ORDER BY rows DESC, source`,
@@ -46,7 +46,7 @@ async function makeShards(work: StepWork, inputs: readonly StepOutput[]): Promis
   return runShards(work, inputs[0]?.shards ?? [])
 }
 
-/** Lets a stage look at all rows of its inputs; what it keeps becomes the rows of the step. */
+/** Lets a stage look at all rows of its inputs; what it keeps becomes the step's rows. */
 async function runWhole(work: StepWork, inputs: readonly StepOutput[]): Promise<readonly Shard[]> {
   const [[live], [only]] = [work.step.stages, inputs]
   if (!live || !only) throw new Error('a whole-set step has a stage and an input')
@@ -73,7 +73,7 @@ async function runWhole(work: StepWork, inputs: readonly StepOutput[]): Promise<
   }
 }
 
-/** Leaves rows out of the shards they are in. */
+/** Drops rows from the shards they are in. */
 async function saveDropped(work: StepWork, { shards }: StepOutput, drops: string): Promise<readonly Shard[]> {
   const { step } = work
   const [stage = ''] = step.stages.map(({ id }) => id)

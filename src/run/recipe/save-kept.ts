@@ -6,7 +6,7 @@ import type { Reject } from './step-run.ts'
 import type { StepWork } from './step-work.ts'
 import { copyTo, writeRejects } from './write-rows.ts'
 
-/** What filters leave of a shard. */
+/** What filters keep of a shard. */
 export interface Kept {
   /** A 1 for each row of its file that stays, a 0 for each other. */
   readonly rows: string
@@ -15,15 +15,16 @@ export interface Kept {
 }
 
 /**
- * Saves what filters leave. While that is most of a file the rows stay where they are, and the new shard only says which of them it
- * has: writing them again would take longer than any filter does. Fewer are written apart, so that no reader has to skip the others.
+ * Saves what filters keep. If that is most of a file, the rows stay where they are and the new shard only records which
+ * of them it has: writing them again would take longer than any filter. Fewer rows are written separately, so that
+ * readers need not skip the others.
  */
 export async function saveKept(work: StepWork, from: Shard, { rows: kept, rejects, counts }: Kept): Promise<Shard> {
   const { sql } = work.at
   const shard = await saveShard(work.dir, from.index, async (files): Promise<Written> => {
     await writeRejects(sql, rejects, files.rejects)
     const rows = from.rows - rejects.length
-    // What the scan of this step found out for those below it goes by where the rows are now.
+    // This step's scan recorded its findings for the steps below by the rows' current positions.
     if (work.below.length > 0 || rows * 2 >= kept.length) return { rows, counts, kept: { of: from.part, rows: kept } }
     await copyTo(sql, selectRows({ ...from, kept }), files.part)
     return { rows, counts }
@@ -32,12 +33,12 @@ export async function saveKept(work: StepWork, from: Shard, { rows: kept, reject
   return shard
 }
 
-/** A row that a filter drops, by its place in the file of its shard. */
+/** A row dropped by a filter, by its position in its shard's file. */
 export interface Drop extends Reject {
   readonly place: number
 }
 
-/** What is left of a shard without some of its rows. */
+/** A shard without some of its rows. */
 export function keptWithout(from: Shard, drops: readonly Drop[], stages: readonly LiveStage[]): Kept {
   const bits = Buffer.from(bitsOf(from), 'latin1')
   for (const { place } of drops) bits[place] = zero
@@ -51,7 +52,7 @@ export function bitsOf({ kept, rows }: Shard): string {
   return kept ?? '1'.repeat(rows)
 }
 
-/** What each filter took and gave, when every row goes to the first that drops it. */
+/** What each filter took and gave, with every dropped row counted for the first filter that drops it. */
 function countDrops(stages: readonly LiveStage[], rows: number, drops: readonly Drop[]): readonly StageCount[] {
   let taken = rows
   return stages.map(({ id, use }) => {

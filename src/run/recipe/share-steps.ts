@@ -2,14 +2,17 @@ import { fetchStep, type SharedStep, shareStep } from '../../store/rows/shared-s
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { Step } from './steps.ts'
 
-/** What of a run is needed to share its steps. */
+/** The parts of a run that are needed to share its steps. */
 interface Sharing {
   readonly sharedCache?: string | undefined
   readonly signal: AbortSignal
   readonly onEvent?: (event: { readonly kind: 'log'; readonly stage: string; readonly line: string }) => void
 }
 
-/** Brings what other machines made already, from the first step to the last: later ones may refer to rows of earlier ones. */
+/**
+ * Fetches what other machines have already made, from the first step to the last: later steps may refer to rows of
+ * earlier ones.
+ */
 export async function fetchSteps(
   run: Sharing,
   steps: readonly Step[],
@@ -24,7 +27,7 @@ export async function fetchSteps(
   }
 }
 
-/** Puts a step that was made here where other machines find it. */
+/** Shares a step made here with other machines. */
 export async function offerStep(run: Sharing, output: StepOutput): Promise<void> {
   if (run.sharedCache !== undefined) tell(run, output.manifest.id, await shareStep(run.sharedCache, output))
 }

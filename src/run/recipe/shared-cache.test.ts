@@ -7,7 +7,7 @@ import { resolveRecipe } from './resolve.ts'
 import { runRecipe } from './run-recipe.ts'
 
 let shared: string
-/** How often the stages of these tests were run. */
+/** The stages that were run, in order. */
 let made: string[]
 let logs: string[]
 beforeEach(async () => {
@@ -93,7 +93,7 @@ test('a step of another digest is another step', async () => {
   expect(made.length).toBeGreaterThan(2)
 })
 
-/** Every way in which another user of the folder can put something wrong there. */
+/** Every way in which another user of the folder can put bad data there. */
 const attacks: readonly [string, string, (step: string) => void][] = [
   [
     'rows that are not those of the digest',

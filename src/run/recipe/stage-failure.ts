@@ -2,7 +2,7 @@ import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import { isDiskFull } from '../exhausted.ts'
 import type { Step } from './steps.ts'
 
-/** Does the work of stages; what fails or is refused names them, and says what can be done where the machine was too small. */
+/** Runs the work of stages; errors name the stages, and say what can be done if the machine was too small. */
 export async function naming<Made>({ stages }: Pick<Step, 'stages'>, work: () => Promise<Made>): Promise<Made> {
   try {
     return await work()

@@ -7,13 +7,13 @@ import { selectRows } from '../../store/rows/shard-sql.ts'
 import type { Shard } from '../../store/rows/shards.ts'
 import type { LiveStage } from './resolve.ts'
 
-/** Everything a step needs beside its stages. */
+/** Everything a step needs besides its stages. */
 export interface StepContext {
   readonly sql: SqlDatabase
   contextOf(stage: LiveStage): StageContext
 }
 
-/** A row that was dropped, as it is kept. */
+/** A dropped row, as it is stored. */
 export interface Reject {
   readonly id: string | null
   readonly stage: string
@@ -52,7 +52,7 @@ export async function* readRows(sql: SqlDatabase, kind: StoredKind, shard: Shard
     for (const record of records) yield decodeRow(kind, record)
 }
 
-/** The same rows, each of which is told as it passes. */
+/** The same rows, calling `onRow` as each one passes. */
 export async function* watched(rows: AsyncIterable<object>, onRow: () => void): AsyncIterable<object> {
   for await (const row of rows) {
     yield row
@@ -60,13 +60,13 @@ export async function* watched(rows: AsyncIterable<object>, onRow: () => void): 
   }
 }
 
-/** Where the rows that stages drop go, and the counts of each stage. */
+/** Collects the rows that stages drop, and each stage's counts. */
 interface StageBooks {
   readonly rejects: Reject[]
   readonly tallies: StageTally[]
 }
 
-/** Puts rows through stages one after the other; what they drop goes to `rejects`. */
+/** Puts rows through stages in sequence; what they drop goes to `rejects`. */
 export function throughStages(
   rows: AsyncIterable<object>,
   stages: readonly LiveStage[],

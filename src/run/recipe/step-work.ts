@@ -5,7 +5,7 @@ import type { LiveStage } from './resolve.ts'
 import type { StepContext } from './step-run.ts'
 import type { Step } from './steps.ts'
 
-/** One step and everything it is run with. */
+/** One step and everything it runs with. */
 export interface StepWork {
   readonly step: Step
   readonly digest: string
@@ -13,19 +13,22 @@ export interface StepWork {
   readonly kind: StoredKind
   readonly inputKind: StoredKind
   readonly limit: number | null
-  /** The most rows for each shard, or as many as it took; null: no such limit. A rehearsal tries what multiplies rows on few. */
+  /**
+   * The maximum number of rows per shard, or as many as it took; null for no such limit. A rehearsal tries stages that
+   * multiply rows on only a few.
+   */
   readonly mostRows: number | null
   readonly shardRows: number
-  /** Which shards this process makes: all of them, unless several share a recipe. */
+  /** Which shards this process makes: all, unless several processes share a recipe. */
   readonly mine: (index: number) => boolean
-  /** Several processes share the recipe: none of them does what needs every row. */
+  /** Several processes share the recipe: none of them does work that needs every row. */
   readonly shared: boolean
   readonly at: StepContext
-  /** Ordered filters right below the step whose rows are not there yet: its scan is theirs too. */
+  /** Ordered filters directly below the step whose rows do not exist yet: its scan serves them too. */
   readonly below: readonly LiveStage[]
   readonly judged: JudgedAhead
   readonly signal: AbortSignal
-  /** Called for each row that it takes, or gives if it is a source. */
+  /** Called for each row the step takes (or gives, for a source). */
   readonly onRow: () => void
   readonly onShard: (shard: Shard) => void
 }

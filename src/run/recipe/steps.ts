@@ -1,15 +1,18 @@
 import type { LiveStage } from './resolve.ts'
 
-/** Stages that run as one: rows go through all of them without touching the disk in between. */
+/** Stages that run as one: rows go through all of them without being written to disk in between. */
 export interface Step {
-  /** Of its last stage: what stands below names it by that. */
+  /** The id of its last stage, by which later steps refer to it. */
   readonly id: string
   readonly stages: readonly LiveStage[]
   /** The steps its rows come from. */
   readonly from: readonly string[]
 }
 
-/** Fuses neighbours of the same form into steps. Sources, whole-set stages and sinks stand alone, and what is expensive is kept. */
+/**
+ * Fuses adjacent stages of the same form into steps. Sources, whole-set stages and sinks stand alone, and the output of
+ * expensive stages is kept.
+ */
 export function planSteps(stages: readonly LiveStage[]): readonly Step[] {
   const steps: Step[] = []
   const taken = new Map<string, number>()
@@ -25,7 +28,10 @@ export function planSteps(stages: readonly LiveStage[]): readonly Step[] {
   return steps
 }
 
-/** Whether one process has to make a step: it needs every row, or it makes all of them at once, as a pipeline does. */
+/**
+ * Whether a single process must make a step, because it needs every row or makes all of them at once, as a pipeline
+ * does.
+ */
 export function isUndivided({ stages: [first] }: Pick<Step, 'stages'>): boolean {
   if (first?.form !== 'source') return first?.form === 'whole' || first?.form === 'sink'
   return 'expensive' in first.stage && first.stage.expensive === true

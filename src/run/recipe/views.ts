@@ -4,7 +4,7 @@ import { rowsInFile, selectAllNumbered, selectNumbered } from '../../store/rows/
 import type { Shard } from '../../store/rows/shards.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 
-/** A view over the shards of each input, with the number of each row. */
+/** Opens a view over the shards of each input, with each row's number. */
 export async function openViews(sql: SqlDatabase, inputs: readonly StepOutput[]): Promise<readonly SinkInput[]> {
   const views: SinkInput[] = []
   for (const [i, { manifest, shards }] of inputs.entries()) {

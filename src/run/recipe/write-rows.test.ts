@@ -8,7 +8,10 @@ import { writeRows } from './write-rows.ts'
 const dir = mkdtempSync(join(tmpdir(), 'ot-agent-test-'))
 afterAll(() => rmSync(dir, { recursive: true }))
 
-/** Writes rows with texts of so many signs; gives their ids as they come back, and the rows of each row group. */
+/**
+ * Writes rows with texts of the given lengths; returns their ids as read back, and the number of rows in each row
+ * group.
+ */
 async function write(lengths: readonly number[]): Promise<{ ids: number[]; groups: number[] }> {
   await using sql = await SqlDatabase.open({ memoryMb: 280, threads: 2, tempDir: join(dir, 'tmp') })
   const rows = async function* () {

@@ -3,14 +3,17 @@ import { encodeRow, rowColumns, type StoredKind } from '../../store/rows/columns
 import type { Reject } from './step-run.ts'
 
 const rejectColumns = { id: 'VARCHAR', stage: 'VARCHAR', reason: 'VARCHAR', detail: 'VARCHAR' }
-/** What stages pass on is read again soon: written fast before it is written small. */
+/** Rows passed between stages are read again soon, so writing fast matters more than small files. */
 const parquet = '(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 2048)'
-/** Of a row group, roughly. A reader of long rows holds a few groups at once, and 2,048 of them may be hundreds of megabytes. */
+/**
+ * The approximate size of a row group. A reader of long rows holds a few groups at once, and 2,048 of those may be
+ * hundreds of megabytes.
+ */
 const groupBytes = 2 ** 24
 
 type Values = readonly unknown[]
 
-/** Writes rows as a parquet file; gives how many there were. */
+/** Writes rows as a parquet file; returns how many there were. */
 export async function writeRows(
   sql: SqlDatabase,
   kind: StoredKind,
@@ -28,7 +31,7 @@ export async function writeRows(
   return count
 }
 
-/** Writes what was dropped as a parquet file. */
+/** Writes dropped rows as a parquet file. */
 export async function writeRejects(sql: SqlDatabase, rejects: readonly Reject[], file: string): Promise<void> {
   const encoded = async function* () {
     for (const { id, stage, reason, detail } of rejects) yield [id, stage, reason, detail]
@@ -36,14 +39,17 @@ export async function writeRejects(sql: SqlDatabase, rejects: readonly Reject[],
   await writeTable(sql, rejectColumns, encoded(), file)
 }
 
-/** Writes the rows of a query as a parquet file, in their order. */
+/** Writes the rows of a query as a parquet file, in order. */
 export async function copyTo(sql: SqlDatabase, query: string, file: string): Promise<void> {
   await sql.run(`COPY (${query}) TO ${sqlText(file)} ${parquet}`)
 }
 
 let tables = 0
 
-/** The database makes a row group of every 2,048 rows of a table, or of the whole table: long rows go into several. */
+/**
+ * The database makes one row group for every 2,048 rows of a table, or one for the whole table, so long rows go into
+ * several.
+ */
 async function writeTable(
   sql: SqlDatabase,
   columns: Readonly<Record<string, string>>,
@@ -67,7 +73,7 @@ async function writeTable(
   }
 }
 
-/** The next rows of a generator, as many as make a row group; `atEnd` is called when there are no more. */
+/** The next rows of a generator, enough for one row group; calls `atEnd` when there are no more. */
 async function* takeGroup(rows: AsyncGenerator<Values>, atEnd: () => void): AsyncIterable<Values> {
   for (let bytes = 0; bytes < groupBytes; ) {
     const next = await rows.next()
@@ -77,7 +83,7 @@ async function* takeGroup(rows: AsyncGenerator<Values>, atEnd: () => void): Asyn
   }
 }
 
-/** About how much room a value takes. */
+/** The approximate size of a value. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (value instanceof Uint8Array) return value.byteLength

@@ -19,7 +19,7 @@ export interface MessageDifference {
   readonly got: string
 }
 
-/** The first real difference between the messages of a recorded request and of one that was received. */
+/** The first real difference between the messages of a recorded request and of a received one. */
 export function compareMessages(
   recorded: readonly ChatMessage[],
   received: readonly ChatMessage[],
@@ -75,8 +75,8 @@ function compareOne(a: ChatMessage, b: ChatMessage, times: Times, calls: CallNam
 }
 
 /**
- * A reply that was handed back. Agents do that in their own shape: they drop reasoning, trim, and leave out words beside a call.
- * What they did because of it is in the messages that follow.
+ * Compares a reply that was sent back. Agents reshape replies: they drop reasoning, trim, and leave out text next to a
+ * call. What they did because of a reply shows in the messages that follow.
  */
 function compareReply(a: ChatMessage, b: ChatMessage, times: Times, calls: CallNames): Found | null {
   const [before, now] = [a.toolCalls ?? [], b.toolCalls ?? []]
@@ -94,13 +94,13 @@ function callsText(calls: readonly ToolCall[]): string {
   return calls.map(({ name, arguments: text }) => `${name} ${argumentsText(text)}`).join('\n')
 }
 
-/** Agents serialize the JSON of a call again. */
+/** Agents re-serialize the JSON of a call. */
 function argumentsText(text: string): string {
   const value = parseJson(text)
   return value === undefined ? text.trim() : oneSpelling(value, text)
 }
 
-/** JSON that is nested too deep for us is compared as it came. */
+/** JSON that is nested too deeply for us is compared as it came. */
 function oneSpelling(value: unknown, text: string): string {
   try {
     return canonicalJson(value)
@@ -110,7 +110,7 @@ function oneSpelling(value: unknown, text: string): string {
   }
 }
 
-/** Ids of calls, which an agent may choose again, as long as every result belongs to its call. */
+/** Maps ids of calls: an agent may choose new ones as long as every result belongs to its call. */
 class CallNames {
   private readonly names = new Map<string, string>()
 

@@ -1,4 +1,4 @@
-/** One side of a comparison, and when it was made: what a clock on that side may have said. */
+/** One side of a comparison, and when it was made, which determines what its clock may have shown. */
 export interface Side {
   readonly text: string
   /** Null when unknown. */
@@ -10,11 +10,11 @@ interface Rule {
   readonly kind: string
   readonly why: string
   readonly pattern: RegExp
-  /** What has to stand before it in its line. */
+  /** What must precede it on its line. */
   readonly after?: RegExp
-  /** Whether this text, seen at that time, is really of the kind; default: it is. */
+  /** Whether this text, seen at that time, really is of this kind; by default it is. */
   readonly holds?: (text: string, at: Date) => boolean
-  /** Whether two texts of the kind may stand for each other; default: they may. */
+  /** Whether two texts of this kind may replace each other; by default they may. */
   readonly alike?: (recorded: string, received: string) => boolean
 }
 
@@ -25,9 +25,9 @@ const weekday = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)'
 const clock = String.raw`\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?`
 
 /**
- * Everything that may differ, with the reason; any other difference is real. Earlier rules win. Data of a task stays data: a
- * date far from the run, a digest, a number without a unit are compared as they are. A pattern begins only where a run of digits or blanks does:
- * otherwise a long run takes quadratic time.
+ * Everything that may differ, with the reason; any other difference is real. Earlier rules win. A task's data stays
+ * data: a date far from the run, a digest, or a number without a unit is compared literally. A pattern begins only at
+ * the start of a run of digits or blanks; otherwise a long run would take quadratic time.
  */
 export const rules: readonly Rule[] = [
   {
@@ -92,7 +92,7 @@ export const rules: readonly Rule[] = [
     kind: 'duration',
     why: 'the same command takes another time',
     pattern: /\b\d+m\d+(?:\.\d+)?s\b|\b\d+(?:\.\d+)? ?(?:ms|µs|us|ns|s|secs?|seconds?)\b/g,
-    // Whole seconds on both sides are a setting rather than a measurement.
+    // Whole seconds on both sides are more likely a setting than a measurement.
     alike: (recorded, received) => isMeasured(recorded) || isMeasured(received),
   },
   {
@@ -144,12 +144,14 @@ export const rules: readonly Rule[] = [
 ]
 
 interface Piece {
-  /** Null for text that has to be the same. */
+  /** Null for text that must be the same. */
   readonly rule: Rule | null
   readonly text: string
 }
 
-/** The first real difference of two texts, with a little of what stands around it; null when they differ in nothing, or only in what may. */
+/**
+ * The first real difference between two texts, with some context; null when they do not differ, or only where they may.
+ */
 export function differenceOf(
   recorded: Side,
   received: Side,
@@ -174,7 +176,7 @@ function mayStandFor(a: Piece, b: Piece, before: Date | null, now: Date | null):
   return isPossible(a.text, before) && isPossible(b.text, now) && alike(a.text, b.text)
 }
 
-/** A text as what has to be the same and, between, what may differ. */
+/** Splits a text into parts that must be the same and parts that may differ. */
 function piecesOf(whole: string): Piece[] {
   const text = withoutHosts(whole)
   const spans: { start: number; end: number; rule: Rule }[] = []
@@ -196,18 +198,18 @@ function piecesOf(whole: string): Piece[] {
   return [...pieces, { rule: null, text: text.slice(done) }]
 }
 
-/** What stands before a place in its line; of a long line only the end, which then does not begin like one. */
+/** The text before a position on its line; for a long line only the end, which then does not look like a line start. */
 function lineBefore(text: string, at: number): string {
   const near = text.slice(Math.max(0, at - 300), at)
   const feed = near.lastIndexOf('\n')
   return feed < 0 && at > 300 ? `...${near}` : near.slice(feed + 1)
 }
 
-/** A text that shows more of them was made to take long. */
+/** A text with more of them was made to be slow. */
 const mostHosts = 20
 const prompt = /^(?:\([\w.-]{1,40}\) )?[a-z_][\w-]{0,31}@([\w.-]{1,64}):[~/]/gm
 
-/** The machine's name that prompts of a shell show is replaced wherever it stands: containers get a new name each time. */
+/** Replaces the host name shown in shell prompts wherever it occurs: containers get a new name each time. */
 function withoutHosts(text: string): string {
   const names = new Set([...text.matchAll(prompt)].map(([, name = '']) => name))
   let replaced = text
@@ -246,7 +248,7 @@ function isMeasured(duration: string): boolean {
   return duration.includes('.') || /^\d+m|ms$|µs$|us$|ns$/.test(duration)
 }
 
-/** The time a text names, in UTC where it names no zone; what it leaves open of the year is the run's. */
+/** The time that a text names, in UTC if it gives no zone; a missing year is the run's. */
 function timeIn(text: string, at: Date): number {
   const [, date, time = '00:00', zone = 'Z'] = /^(\d{4}-\d\d-\d\d)(?:[T ]([\d:.,]+) ?(.*))?$/.exec(text) ?? []
   if (date !== undefined)
@@ -256,7 +258,10 @@ function timeIn(text: string, at: Date): number {
   return Date.parse(`${text.replace(new RegExp(`^${weekday}[a-z]*,? +`), '')}${year}${zoned}`)
 }
 
-/** How many hours after the beginning of the run a time of day comes next; a few minutes before it count as its beginning. */
+/**
+ * How many hours after the start of the run a time of day next occurs; times a few minutes before the start are treated
+ * as the start.
+ */
 function hoursAfter(text: string, at: Date): number {
   const [hours = 0, minutes = 0, seconds = 0] = text.split(':').map(Number)
   const apart = hours * hourMs + minutes * 60_000 + seconds * 1000 - ((at.getTime() - hourMs / 12) % dayMs)

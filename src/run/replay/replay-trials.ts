@@ -18,7 +18,7 @@ import { Tape } from './tape.ts'
 export interface TrialToReplay {
   readonly recorded: RecordedTrial
   readonly task: Task
-  /** As it was run, but for what does not bear on what the agent sees. Its name is unique. */
+  /** As it was run, except for settings that do not affect what the agent sees. Its name is unique. */
   readonly config: TrialConfig
   readonly facts: ModelFacts
 }
@@ -26,7 +26,7 @@ export interface TrialToReplay {
 export interface ReplayRequest {
   readonly provider: SandboxProvider
   readonly makeAgent: (config: AgentConfig) => Promise<Agent>
-  /** An empty directory for what the trials leave. */
+  /** An empty directory for the trials' files. */
   readonly dir: string
   readonly nConcurrent: number
   readonly prefetch: PrefetchSettings
@@ -35,7 +35,7 @@ export interface ReplayRequest {
   readonly signal: AbortSignal
 }
 
-/** What became of the replay of one trial. */
+/** The outcome of one trial's replay. */
 export interface ReplayedTrial {
   readonly trial: TrialToReplay
   /** By row. */
@@ -55,7 +55,10 @@ const noRetries: RetryConfig = {
   maxWaitSec: 0,
 }
 
-/** Runs recorded trials again, in fresh sandboxes, with the recorded replies in place of a model; tells of each as soon as it ended. */
+/**
+ * Runs recorded trials again in fresh sandboxes, with the recorded replies in place of a model; reports each as soon as
+ * it ends.
+ */
 export async function replayTrials(
   trials: readonly TrialToReplay[],
   request: ReplayRequest,
@@ -100,7 +103,7 @@ function judge(trial: TrialToReplay, record: TrialRecord, tape: Tape | undefined
   const { end, agent } = record
   const exit = describeEnd(end)
   const rows = new Set(trial.recorded.turns.map(({ row }) => row))
-  // Neither the row nor the agent is to blame for a sandbox that did not start, or an agent that could not be installed.
+  // Neither the row nor the agent is to blame if a sandbox did not start or an agent could not be installed.
   const isReplayed = tape?.isTouched && !(end.kind === 'failed' && !['agent', 'model'].includes(end.failure.boundary))
   const why: ReplayVerdict = { kind: 'cannot-be-replayed', reason: exit }
   const verdicts = isReplayed ? tape.verdicts(exit) : new Map([...rows].map((row) => [row, why]))

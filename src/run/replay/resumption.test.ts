@@ -13,11 +13,11 @@ import { Resumption, type ResumptionOptions, whyUnfit } from './resumption.ts'
 const scored: TrialEnd = { kind: 'scored', rewards: { reward: 1 }, exit: { kind: 'finished' } }
 const same = (text: string) => text
 
-/** A model whose reply depends on the conversation only, and the world that its commands meet. */
+/** A model whose reply depends only on the conversation, and the environment of its commands. */
 const speaker = () => clientThat((request, options) => replies(`say ${request.messages.length}`)(request, options))
 const usual = (turn: number) => `saw ${turn}`
 
-/** Talks for some turns: what it asks depends on the replies and on what it sees. */
+/** Talks for some turns: its requests depend on the replies and on what it sees. */
 async function talk(client: ModelClient, turns: number, see: (turn: number) => string = usual): Promise<ChatMessage[]> {
   const messages: ChatMessage[] = [{ role: 'user', content: 'do it' }]
   for (let turn = 1; turn <= turns; turn++) {
@@ -28,7 +28,7 @@ async function talk(client: ModelClient, turns: number, see: (turn: number) => s
   return messages
 }
 
-/** What attempts record when they are interrupted after some turns, as a store keeps it: by step. */
+/** What attempts record when they are interrupted after some turns, by step, as a store keeps it. */
 async function interrupted(
   rounds: ReadonlyMap<string | null, (client: ModelClient) => Promise<unknown>>,
   mask = same,
@@ -170,7 +170,7 @@ describe('a resumption', () => {
     )
     expect(live.asked).toHaveLength(2)
     expect(resumption.record()).toMatchObject({ kind: 'replayed', turns: 4 })
-    // A step that had ended must end again where it did.
+    // A step that ended must end at the same point again.
     const other = fresh()
     await expect(
       talk(

@@ -4,17 +4,17 @@ import type { Resumed, TrialEnd } from '../../core/trial.ts'
 import { askedAgain, handedOff, Tape } from './tape.ts'
 
 export interface ResumptionOptions {
-  /** Hides the trial's secrets, as it did when the requests were recorded. */
+  /** Masks the trial's secrets, as when the requests were recorded. */
   readonly mask: (text: string) => string
-  /** Called before the trial goes on without the recording. */
+  /** Called before the trial continues without the recording. */
   readonly drop: () => Promise<void>
   readonly now?: Date
 }
 
 /**
- * Lets a trial resume: its agent gets the replies of an attempt that was interrupted, as long as it asks for the same, and then
- * those of the model. At the first other request the agent is stopped, because its sandbox is in a state that no model led to, and
- * the trial has to start over; where nothing was replayed yet, the model simply answers.
+ * Lets a trial resume: its agent gets the replies of an interrupted attempt as long as its requests match, and then the
+ * model's. At the first request that differs, the agent is stopped, because its sandbox is in a state that no model led
+ * to, and the trial must start over; if nothing was replayed yet, the model simply answers.
  */
 export class Resumption {
   private readonly tapes: ReadonlyMap<string | null, Tape>
@@ -32,12 +32,12 @@ export class Resumption {
     this.tapes = new Map([...recorded.rounds].map(([step, round]) => [step, new Tape(round, now)]))
   }
 
-  /** Aborts when the agent has to be stopped. */
+  /** Aborts when the agent must be stopped. */
   get signal(): AbortSignal {
     return this.stop.signal
   }
 
-  /** The model as the agent of a step sees it; null is the only round of a task without steps. */
+  /** The model as the agent of a step sees it; null means the only round of a task without steps. */
   client(step: string | null, live: ModelClient, log: (line: string) => void): ModelClient {
     const tape = this.tapes.get(step)
     const round = this.recorded.rounds.get(step)
@@ -67,7 +67,7 @@ export class Resumption {
     }
   }
 
-  /** Whether the trial has to start over, given how it ended; an interruption or a failing machine is no reason. */
+  /** Whether the trial must start over, given how it ended; an interruption or a failing machine is no reason to. */
   mustStartOver(end: TrialEnd): boolean {
     if (end.kind === 'cancelled') return false
     if (this.isUseless) return false
@@ -85,7 +85,7 @@ export class Resumption {
     return true
   }
 
-  /** What the trial's record says about it. */
+  /** The entry for the trial's record. */
   record(): Resumed {
     if (this.unfit !== null) return { kind: 'not-replayed', reason: this.unfit }
     if (this.diverged === null) return { kind: 'replayed', ...this.saved, costUsd: this.costUsd }
@@ -96,12 +96,12 @@ export class Resumption {
     return { kind: 'diverged', turns: this.saved.turns, step, turn, message, ...texts }
   }
 
-  /** The trial goes on without the recording, from its beginning. */
+  /** The trial continues without the recording, from the beginning. */
   private get isUseless(): boolean {
     return this.unfit !== null || (this.diverged !== null && !this.signal.aborted && this.saved.turns === 0)
   }
 
-  /** The recorded outcome of a request; null when the model has to be asked. Throws once the agent has to be stopped. */
+  /** The recorded outcome of a request; null when the model must be asked. Throws once the agent must be stopped. */
   private async replayed(step: string | null, tape: Tape, request: ModelRequest): Promise<ModelOutcome | null> {
     this.signal.throwIfAborted()
     if (request.tokenDetails && this.saved.turns === 0) {
@@ -123,7 +123,7 @@ export class Resumption {
     throw this.signal.reason
   }
 
-  /** Whether another step was under way when the attempt was interrupted, so that this one had ended. */
+  /** Whether the attempt was interrupted in another step, so that this one had ended. */
   private get isGoneOnElsewhere(): boolean {
     return [...this.tapes.values()].some(({ left }) => left.length > 0)
   }
@@ -148,7 +148,7 @@ export class Resumption {
   }
 }
 
-/** Why a recording cannot be replayed; null when it can be. `hasSecrets`: some texts of the trial were masked. */
+/** Why a recording cannot be replayed; null when it can. `hasSecrets`: some of the trial's texts were masked. */
 export function whyUnfit({ rounds }: RecordedAttempt, hasSecrets: boolean, masked: string): string | null {
   if (!hasSecrets) return null
   const texts = [...rounds.values()].flatMap(({ turns }) => turns.map(({ reply }) => JSON.stringify(reply)))
@@ -169,7 +169,7 @@ function maskText(value: unknown, mask: (text: string) => string): unknown {
   return typeof value === 'string' ? mask(value) : value
 }
 
-/** An agent decides by the size of a context when to hand off; a server may tell it only when it is first asked. */
+/** An agent decides by the context size when to hand off; a server may report it only with the first request. */
 function factsOf({ facts }: ModelClient, { model }: RecordedRound): ModelClient['facts'] {
   return {
     ...facts,

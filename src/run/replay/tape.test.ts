@@ -14,7 +14,7 @@ const recordedAt = new Date('2026-11-15T21:00:00Z')
 const user = (content: string): ChatMessage => ({ role: 'user', content })
 const said = (content: string): ChatMessage => ({ role: 'assistant', content })
 
-/** The turns of a conversation in which user and model take turns. */
+/** The turns of a conversation in which user and model alternate. */
 function turnsOf(row: string, texts: readonly string[], source = 'main'): RecordedTurn[] {
   const messages = texts.map((text, i) => (i % 2 === 0 ? user(text) : said(text)))
   return messages.flatMap((message, i): RecordedTurn[] => {

@@ -8,38 +8,38 @@ import {
   type Times,
 } from './compare-messages.ts'
 
-/** What a run is told to make it stop: nothing more may be asked. */
+/** The outcome that makes a run stop: nothing more may be asked. */
 const noMore: ModelOutcome = { kind: 'budget-exceeded', budget: 'replay' }
-/** What a request gets that was recorded without a reply. */
+/** The outcome of a request that was recorded without a reply. */
 export const handedOff: ModelOutcome = {
   kind: 'context-exceeded',
   message: 'recorded without a reply: the conversation was handed off here',
 }
-/** More tokens than any context has room for. */
+/** More tokens than fit into any context. */
 const tooMany = 1e12
 
-/** What a recording has for a request. */
+/** What a recording holds for a request. */
 export type TapeStep =
   | { readonly kind: 'turn'; readonly turn: RecordedTurn }
-  /** It did not fit into the model's context, as far as the recording tells. */
+  /** It did not fit into the model's context, as far as the recording shows. */
   | { readonly kind: 'refused' }
   /** Every turn was played, and the recording ends where the agent would have asked for more. */
   | { readonly kind: 'over' }
-  /** It is not the recorded one; nothing is played any more. */
+  /** It is not the recorded one; nothing more is played. */
   | { readonly kind: 'diverged'; readonly where: Divergence }
 
 /**
- * Plays the recorded replies of one trial to the agent that is put into the same trial again. A request gets the reply that was
- * recorded for it; one that fits no recorded request ends the run and is kept as where the replay diverged.
+ * Plays the recorded replies of one trial to the agent of a new run of that trial. Each request gets the reply recorded
+ * for it; a request that matches none ends the run and is kept as the point where the replay diverged.
  */
 export class Tape {
   private readonly unplayed: Set<RecordedTurn>
   private readonly times: Times
   private diverged: ({ readonly row: string } & Divergence) | null = null
-  /** The request that got no reply because it did not fit into the model's context, as far as the recording tells. */
+  /** The request that got no reply because it did not fit into the model's context, as far as the recording shows. */
   private refused: ModelRequest | null = null
 
-  /** Whether the agent asked for anything at all. */
+  /** Whether the agent made any request. */
   isTouched = false
 
   constructor(
@@ -50,7 +50,7 @@ export class Tape {
     this.times = { recorded: trial.at, received: now }
   }
 
-  /** The model as the agent sees it. It costs nothing; the counts of tokens are the recorded ones, or none. */
+  /** The model as the agent sees it. It costs nothing; its token counts are the recorded ones, if any. */
   client(model: string, facts: ModelFacts): ModelClient {
     return {
       model,
@@ -65,7 +65,7 @@ export class Tape {
     }
   }
 
-  /** Turns that were not played yet, in their order. */
+  /** Turns not played yet, in order. */
   get left(): readonly RecordedTurn[] {
     return [...this.unplayed]
   }
@@ -88,7 +88,7 @@ export class Tape {
     return verdicts
   }
 
-  /** Finds what was recorded for a request; each turn is played once. */
+  /** Finds the recorded response to a request; each turn is played once. */
   advance(request: ModelRequest): TapeStep {
     this.isTouched = true
     if (this.diverged) return { kind: 'diverged', where: this.diverged }
@@ -112,7 +112,7 @@ export class Tape {
     return played.kind === 'refused' ? handedOff : noMore
   }
 
-  /** The first recorded turn that was asked for with these messages: word for word, or but for clocks and random names. */
+  /** The first recorded turn with these messages: identical, or differing only in clocks and random names. */
   private find({ messages, tools = [] }: ModelRequest): RecordedTurn | undefined {
     const fitting = [...this.unplayed].filter(({ sent }) => sent.length === messages.length)
     return (
@@ -126,7 +126,7 @@ export class Tape {
     return compareMessages(sent, request.messages, this.times) ?? (tools && compareTools(tools, received, this.times))
   }
 
-  /** Whether a request goes on with a conversation that was not gone on with, while there are others to come. */
+  /** Whether a request continues a conversation that the recording did not continue, while others are still to come. */
   private endsHere(messages: readonly ChatMessage[]): boolean {
     const open = new Set([...this.unplayed].map(({ row }) => row))
     if (open.size === 0) return false
@@ -137,7 +137,7 @@ export class Tape {
     })
   }
 
-  /** Keeps how a request differs from the recorded one that it is most like; among equals, the next. */
+  /** Records how a request differs from the most similar recorded one; among equals, the next one. */
   private diverge(request: ModelRequest): Divergence {
     let [closest] = this.unplayed
     let most = -1
@@ -157,8 +157,9 @@ export class Tape {
   }
 
   /**
-   * An agent asks how large a conversation is to know whether to hand it off. It is too large where the recording goes on with a
-   * summary of it; once a request was refused, as long as the recorded summary is one of less.
+   * An agent asks for the size of a conversation to decide whether to hand it off. It is too large where the recording
+   * continues with a summary of it; once a request was refused, it stays too large as long as the recorded summary
+   * covers less.
    */
   private hasRoomFor(messages: readonly ChatMessage[]): boolean {
     const next = [...this.unplayed].filter(({ sent }) => this.goesOnWith(sent, messages))
@@ -166,7 +167,7 @@ export class Tape {
     return next.length === 0 || next.some(({ source }) => source === 'main')
   }
 
-  /** Whether a recorded request is these messages, or they and one more. */
+  /** Whether a recorded request consists of these messages, or of these and one more. */
   private goesOnWith(sent: readonly ChatMessage[], messages: readonly ChatMessage[]): boolean {
     const more = sent.length - messages.length
     if (more < 0 || more > 1) return false
@@ -175,7 +176,7 @@ export class Tape {
   }
 }
 
-/** A request for which there is no recorded turn any more. */
+/** A request for which no recorded turn is left. */
 export function askedAgain({ messages }: ModelRequest): Omit<Divergence, 'turn'> {
   const got = messages.at(-1)?.content.slice(0, 200) ?? ''
   const what = 'the agent asked again after its last recorded turn'
@@ -194,7 +195,7 @@ function replyOf({ reply, usage }: RecordedTurn): ModelOutcome {
   const none = { inputTokens: 0, cacheTokens: 0, outputTokens: 0 }
   return {
     kind: 'reply',
-    // Marked as estimated: no server counted anything now. No request was sent.
+    // Marked as estimated because no server counted anything. No request was sent.
     reply: {
       ...reply,
       usage: { ...none, ...usage, estimated: true },

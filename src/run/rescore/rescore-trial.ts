@@ -29,19 +29,19 @@ export interface RescoreRequest {
   readonly hostEnv: HostEnv
   readonly alternatives: SandboxAlternatives
   readonly signal: AbortSignal
-  /** For tasks that a model judges: a judge whose calls are the trial's. */
+  /** For tasks judged by a model: a judge whose calls are charged to the trial. */
   readonly judgeFor?: ((trial: string) => Judge) | undefined
-  /** Take the user's word that declared artifacts are all the tests of a shared verifier look at. */
+  /** Trust the user that a shared verifier's tests look at nothing but the declared artefacts. */
   readonly artifactsSuffice: boolean
 }
 
-/** What became of one trial that was to be verified again. */
+/** The outcome of verifying one trial again. */
 export type Rescored =
   | { readonly kind: 'rescored'; readonly before: Rewards | null; readonly after: Rewards }
   | { readonly kind: 'not-rescorable'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string }
 
-/** A finished trial, with the task as it is now: its tests may have been repaired since. */
+/** A finished trial with the task in its current state: its tests may have been fixed since. */
 export interface TrialToRescore {
   readonly record: TrialRecord
   readonly task: Task
@@ -49,8 +49,8 @@ export interface TrialToRescore {
 }
 
 /**
- * Runs only the tests of a finished trial again, in a fresh sandbox that gets its kept artifacts. The new score takes the
- * place of the old, which is put aside; a verification that fails changes nothing.
+ * Runs only the tests of a finished trial again, in a fresh sandbox with its kept artefacts. The new score replaces the
+ * old one, which is set aside; a failed verification changes nothing.
  */
 export async function rescoreTrial(trial: TrialToRescore, request: RescoreRequest): Promise<Rescored> {
   const { record } = trial
@@ -118,7 +118,7 @@ async function verifyAgain(
   }
 }
 
-/** The record says that the score is not of the same day as the work, and of which tests it is. */
+/** The record says that the score is from a later day than the work, and which tests gave it. */
 function rescoredRecord({ record, task }: TrialToRescore, { verified, span }: NewScore): TrialRecord {
   const { rewards, isolation, bothRewardFiles } = verified
   const finishedAt = utcNow()

@@ -7,7 +7,7 @@ import type { FoundInputs, TraceInput } from './find-inputs.ts'
 import { publishDir } from './publish-dir.ts'
 import { readTrials, type TrialReading } from './read-trials.ts'
 
-/** Turns a trial into rows of whatever kind, and tells what became none. */
+/** Turns a trial into rows of any kind, and reports what was left out. */
 export interface TraceMaker<Row> extends TrialReading {
   make(trial: TrialWithFiles): Iterable<{ readonly row: Row } | { readonly drop: Drop }>
 }
@@ -38,12 +38,12 @@ export interface InputCount {
 }
 
 export interface ExportCounts {
-  /** Finished trials that were looked at. */
+  /** Finished trials that were examined. */
   readonly trials: number
-  /** Of these, those that gave at least one row. */
+  /** How many of these gave at least one row. */
   readonly exported: number
   readonly rows: number
-  /** Trials that gave none, and single trajectories left out of trials that did. */
+  /** Counts trials that gave no row, and single trajectories left out of trials that did. */
   readonly drops: Readonly<Partial<Record<DropReason, number>>>
   readonly inputs: readonly InputCount[]
 }
@@ -54,13 +54,13 @@ export interface ExportAsk<Row, File> {
   readonly overwrite: boolean
   readonly maker: TraceMaker<Row>
   readonly openSink: (dir: string) => TraceSink<Row, File>
-  /** The texts that go beside the files, by name: the card, the manifest. */
+  /** Renders the texts that accompany the files, by name: the card, the manifest. */
   readonly describe: (counts: ExportCounts, files: readonly File[]) => Readonly<Record<string, string>>
   readonly signal: AbortSignal
   readonly onProgress?: (trials: number, rows: number) => void
 }
 
-/** Writes a dataset of traces: all of it or nothing, in memory that does not grow with the number of trials. */
+/** Writes a dataset of traces, all or nothing; memory does not grow with the number of trials. */
 export async function exportTraces<Row, File>(
   ask: ExportAsk<Row, File>,
 ): Promise<{ readonly counts: ExportCounts; readonly files: readonly File[] }> {

@@ -5,7 +5,7 @@ import { isMissing, readTextIfExists } from '../../lib/files.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { type JobDir, type Layout, loadJobDir } from '../../store/job-dir.ts'
 
-/** Trials to read: those of a job, or those in a directory that is no job, as Harbor's single trials are. */
+/** Trials to read: those of a job, or those in a directory that is not a job, like Harbor's single trials. */
 export interface TraceInput {
   readonly dir: string
   /** The job's name, or the directory's. */
@@ -15,7 +15,7 @@ export interface TraceInput {
   readonly layout: Layout
   /** How many trials the job plans; null when unknown. */
   readonly planned: number | null
-  /** The one trial that was asked for; null for all. */
+  /** The single trial that was requested; null for all. */
   readonly only: string | null
 }
 
@@ -24,7 +24,10 @@ export interface FoundInputs {
   readonly broken: readonly { readonly dir: string; readonly why: string }[]
 }
 
-/** The jobs and trials that paths name: a job, a trial, a directory of either, or with `recursive` any directory above them. */
+/**
+ * The jobs and trials that paths refer to: a job, a trial, a directory of either, or with `recursive` any directory
+ * above them.
+ */
 export async function findInputs(paths: readonly string[], recursive: boolean): Promise<FoundInputs> {
   const inputs = new Map<string, TraceInput>()
   const broken: { dir: string; why: string }[] = []
@@ -88,7 +91,7 @@ function withoutJob(dir: string): TraceInput {
   return { dir, job: basename(dir), jobId: null, layout: 'harbor', planned: null, only: null }
 }
 
-/** By config.json: a trial's names its trial, a job's does not. */
+/** Decided by config.json: a trial's names its trial, a job's does not. */
 async function kindOf(dir: string): Promise<'job' | 'trial' | 'folder'> {
   const text = (await readTextIfExists(join(dir, 'config.json')).catch(() => null)) ?? null
   if (text === null)

@@ -6,14 +6,14 @@ import { isMissing, readTextIfExists } from '../../lib/files.ts'
 import { AlreadyThere, makeDirWhole } from '../../lib/new-dir.ts'
 import { readJson } from '../../lib/parse-json.ts'
 
-/** What stands where a dataset is to go. */
+/** What currently exists where a dataset is to go. */
 type Place = 'free' | 'dataset' | 'other'
 
-/** The file that makes a directory one of our datasets, and its `schema`. */
+/** The file that marks a directory as one of our datasets, and its `schema`. */
 export const manifestFile = 'manifest.json'
 export const manifestSchema = 'traces/1'
 
-/** Says no, before anything is written, to a target that is there already; with `overwrite` only to one that is not an earlier export. */
+/** Refuses an existing target before anything is written; with `overwrite`, only one that is not an earlier export. */
 async function checkTarget(path: string, overwrite: boolean): Promise<void> {
   const target = resolve(path)
   const place = await placeOf(target)
@@ -29,7 +29,9 @@ async function checkTarget(path: string, overwrite: boolean): Promise<void> {
   )
 }
 
-/** Makes a directory that appears whole or not at all, with `overwrite` in the place of an earlier export; of nothing else. */
+/**
+ * Makes a directory that appears whole or not at all; with `overwrite` it replaces an earlier export, but nothing else.
+ */
 export async function publishDir<T>(
   path: string,
   overwrite: boolean,
@@ -54,7 +56,7 @@ export async function publishDir<T>(
   return result
 }
 
-/** What is to go is looked at once more: filling may have taken hours. */
+/** Checks the target again before replacing it: filling may have taken hours. */
 async function swap(fresh: string, target: string, check: () => Promise<void>): Promise<void> {
   await check().catch(async (error: unknown) => {
     await removeDraft(fresh)

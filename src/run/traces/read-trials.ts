@@ -7,9 +7,9 @@ import type { LimitOf } from '../../store/read-trial-dir.ts'
 import { openForReading, type ReadableStore } from '../../store/trial-files.ts'
 import type { TraceInput } from './find-inputs.ts'
 
-/** What is asked of every trial before and while it is read. */
+/** What is asked about every trial before and while it is read. */
 export interface TrialReading {
-  /** Why a trial need not be read; null when it must. */
+  /** Why a trial need not be read; null when it must be. */
   refuse(record: TrialRecord): Drop | null
   readonly limitOf: LimitOf
 }
@@ -22,7 +22,7 @@ export type ReadTrial =
 /** Trials in memory at once: enough to keep the disk busy. */
 const trialsAtOnce = 4
 
-/** Every finished trial of some inputs, a few at a time; one that cannot be read is told, and the others go on. */
+/** Every finished trial of some inputs, a few at a time; an unreadable one is reported, and the others continue. */
 export async function* readTrials(
   inputs: readonly TraceInput[],
   reading: TrialReading,

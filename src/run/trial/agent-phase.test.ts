@@ -43,7 +43,7 @@ test('a model whose every reply is empty has failed', async () => {
   })
 })
 
-/** A client whose context holds 100,000 tokens or an unknown number, and whose prompts are of the given size. */
+/** A client with a context of 100,000 tokens or of unknown size, and with prompts of the given size. */
 function counting(tokens: number, answer: Answer, contextTokens: number | null = 100_000): ModelClient {
   const client = clientThat(answer)
   return { ...client, facts: { ...client.facts, contextTokens }, countTokens: () => ({ tokens, exact: false }) }

@@ -26,7 +26,7 @@ import {
 } from './context.ts'
 import { secretsOf } from './mask.ts'
 
-/** Lets the agent find or install what its sandboxes share; no sandbox waits meanwhile. */
+/** Lets the agent find or install what its sandboxes share, while no sandbox is waiting. */
 export async function findToolDirs(context: AgentTrial, record: Recorder): Promise<readonly ToolDir[]> {
   const { agent, signal } = context
   const limitSec = agentSetupLimitSec(context.config)
@@ -44,7 +44,7 @@ interface AgentSetup {
   readonly record: Recorder
 }
 
-/** Lets the agent make its sandbox ready; too slow is a failure here, because nothing was solved yet. */
+/** Lets the agent prepare its sandbox; running out of time is a failure here, because nothing has been solved yet. */
 export async function prepareAgent(
   context: AgentTrial,
   lease: SandboxLease,
@@ -87,12 +87,12 @@ export async function solve(
   return conclude({ kind: 'limit', limit: 'time' })
 }
 
-/** The model, or what it replied to an interrupted attempt and then the model. */
+/** The model; for a resumed trial, first its replies to the interrupted attempt. */
 function modelOf({ resumption, log }: AgentTrial, client: ModelClient, round: Round): ModelClient {
   return resumption?.client(round.step?.name ?? null, client, log) ?? client
 }
 
-/** Stops an agent whose replay diverged; what it did after that counts for nothing. */
+/** Stops an agent whose replay diverged; anything it does after that is ignored. */
 async function unlessDiverged<T>(context: AgentTrial, work: (context: AgentTrial) => Promise<T>): Promise<T> {
   const { resumption, signal } = context
   if (!resumption) return work(context)
@@ -109,7 +109,7 @@ async function unlessDiverged<T>(context: AgentTrial, work: (context: AgentTrial
   }
 }
 
-/** Stops an agent whose programs took more disk than the task allows: an exit like running out of time. */
+/** Stops an agent whose programs used more disk than the task allows: an exit like running out of time. */
 async function whileRoom<T>(
   context: AgentTrial,
   lease: SandboxLease,
@@ -117,7 +117,7 @@ async function whileRoom<T>(
 ): Promise<T | AgentExit> {
   const { storage } = lease
   if (!storage) return work(context)
-  // A freeze gives it another signal.
+  // A freeze replaces the signal.
   const { full } = storage
   try {
     const done = await work({ ...context, signal: AbortSignal.any([context.signal, full]) })
@@ -136,7 +136,7 @@ interface AgentCall {
   readonly limitSec: number | null
 }
 
-/** One call of the agent, with a sandbox that is taken back as soon as the call or its time is over. */
+/** One call of the agent, with a sandbox that is revoked as soon as the call or its time is over. */
 async function withAgent<T>(
   context: AgentTrial,
   lease: SandboxLease,
@@ -146,7 +146,7 @@ async function withAgent<T>(
   const loan = grantSandbox(lease)
   const logsDir = agentDirOf(round)
   const deadline = limitSec === null ? null : new Date(Date.now() + limitSec * 1000)
-  // Asked for now, it stays where it is even if the clock is set while the agent works.
+  // Computed now so that it stays fixed even if the clock is set while the agent works.
   if (deadline !== null) msUntil(deadline)
   try {
     await atBoundary('store', context.signal, () => mkdir(logsDir, { recursive: true }))
@@ -155,7 +155,7 @@ async function withAgent<T>(
         call({ ...agentView(context, round, logsDir), sandbox: loan.sandbox, signal, deadline, logsDir, record }),
       ),
     )
-    // An agent may take it for a failed command, and give up.
+    // An agent may take it for a failed command and give up.
     const exhausted = loan.exhausted()
     if (exhausted) throw exhausted
     return done
@@ -192,14 +192,17 @@ async function diedUnderneath(
   return (await isGone(context, lease)) ? sandboxGone('while the agent worked', error) : null
 }
 
-/** What an agent heard from its model in one round. */
+/** The model replies an agent received in one round. */
 interface CountedReplies {
   readonly client: ModelClient
   /** Throws when every reply was empty; marks a round whose agent received none. */
   conclude(exit: AgentExit, agent: Agent, record: Recorder): AgentExit
 }
 
-/** Counts the replies that pass through a client, whichever agent asks for them. A small first prompt that is called too long fails its call. */
+/**
+ * Counts the replies that pass through a client, whichever agent makes the request. If a small first prompt is rejected
+ * as too long, the call fails.
+ */
 export function countReplies(client: ModelClient): CountedReplies {
   let calls = 0
   let replies = 0
@@ -229,18 +232,18 @@ function tokensOf(client: ModelClient, { messages, tools = [] }: ModelRequest): 
   return client.countTokens(messages).tokens + (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0)
 }
 
-/** A sandbox in an agent's hands. */
+/** A sandbox granted to an agent. */
 interface SandboxGrant {
   readonly sandbox: Sandbox
-  /** From now on every call is refused, and commands still running through this handle are stopped. */
+  /** From now on, every call is refused and commands still running through this handle are stopped. */
   revoke(): void
-  /** What this machine ran out of in a call, whatever the agent made of that. */
+  /** What this machine ran out of during a call, however the agent handled that. */
   readonly exhausted: () => BoundaryError | null
 }
 
 /**
- * Lends a sandbox to an agent: what breaks in it is blamed on the sandbox, and an agent that
- * does not hear that its time is up can do nothing more to it.
+ * Grants a sandbox to an agent: errors in it are blamed on the sandbox, and an agent that ignores its time limit can do
+ * nothing more to it.
  */
 function grantSandbox(owned: Sandbox): SandboxGrant {
   const taken = new AbortController()

@@ -18,21 +18,23 @@ const savedSchema = z.object({
   /** Below the round's directory: `artifacts` or `artifacts/<name>`. */
   destination: z.string().regex(/^artifacts(\/(?!\.\.(\/|$))[^/]+)*$/),
   type: z.enum(['file', 'directory']),
-  /** `skipped`: another entry of Harbor's has the same place. */
+  /** `skipped`: another entry of a Harbor manifest has the same destination. */
   status: z.enum(['ok', 'failed', 'empty', 'skipped']),
-  /** The service of a compose file that it came from, in manifests of Harbor's; the agent's own when there is none. */
+  /** The compose service it came from, in Harbor's manifests; the agent's own if absent. */
   service: z.string().nullish(),
 })
 
 /** One entry of `artifacts/manifest.json`, spelt as Harbor spells it. */
 export type SavedArtifact = Readonly<z.output<typeof savedSchema>>
 
-/** Whatever is left here is kept without being declared. */
+/** Anything left here is kept without being declared. */
 const conventionDir = sandboxPaths.artifacts
 const fileLimitBytes = 256 * 1024 * 1024
 const limitSec = 600
 
-/** Brings the declared artifacts and `/logs/artifacts` home, as far as possible, and says in a manifest what came. */
+/**
+ * Downloads the declared artefacts and `/logs/artifacts` as far as possible, and records in a manifest what arrived.
+ */
 export async function saveArtifacts(
   context: TrialContext,
   lease: Sandbox,
@@ -47,9 +49,9 @@ export async function saveArtifacts(
       signal.throwIfAborted()
     }
   })
-  // Each copy kept only links that stay inside it; together they could still lead out.
+  // Each copy kept only links that stay inside it; combined, they could still lead out.
   await atBoundary('store', context.signal, () => dropLeavingLinks(join(round.dir, 'artifacts')))
-  // A download that was given up on may still add to the list.
+  // An abandoned download may still add to the list.
   const settled = [...saved]
   if (settled.length > 0) {
     const text = `${JSON.stringify(settled, null, 2)}\n`
@@ -58,7 +60,7 @@ export async function saveArtifacts(
   return settled
 }
 
-/** What lies in `/logs/artifacts` was not promised, so that nothing there is nothing to tell. */
+/** The contents of `/logs/artifacts` were not promised, so an empty one is not reported. */
 async function saveConvention(
   context: TrialContext,
   lease: Sandbox,
@@ -70,7 +72,7 @@ async function saveConvention(
   const entry = { source: conventionDir, destination: 'artifacts', type: 'directory' } as const
   try {
     await lease.downloadDir(conventionDir, target)
-    // Given up on meanwhile: the manifest that is there by now is ours.
+    // Abandoned: a manifest that exists by now is ours.
     if (signal.aborted) return []
     await remove(manifestOf(round.dir))
     return (await list(target)).length > 0 ? [{ ...entry, status: 'ok' }] : []
@@ -87,7 +89,7 @@ function manifestOf(roundDir: string): string {
   return join(roundDir, 'artifacts', 'manifest.json')
 }
 
-/** What a manifest says was kept; nothing when there is none, or one we cannot read. */
+/** The kept artefacts listed in a manifest; none when it is missing or unreadable. */
 export async function loadManifest(roundDir: string): Promise<readonly SavedArtifact[]> {
   const text = await readTextIfExists(manifestOf(roundDir))
   try {
@@ -97,7 +99,7 @@ export async function loadManifest(roundDir: string): Promise<readonly SavedArti
   }
 }
 
-/** Puts saved artifacts where they came from, in another sandbox. */
+/** Puts saved artefacts back where they came from, in another sandbox. */
 export async function restoreArtifacts(
   sandbox: Sandbox,
   saved: readonly SavedArtifact[],
@@ -156,8 +158,8 @@ async function download(lease: Sandbox, artifact: Artifact, found: Found, target
 }
 
 /**
- * Makes room at a place inside a directory. What came before may hold links: one on the way is replaced by a directory,
- * so that nothing is written or removed where it leads.
+ * Makes room for an entry inside a directory. Earlier entries may hold links: a link on the path is replaced by a
+ * directory, so that nothing is written or removed outside.
  */
 async function clearPlace(dir: string, name: string): Promise<void> {
   await mkdir(dir, { recursive: true })
@@ -172,7 +174,7 @@ async function clearPlace(dir: string, name: string): Promise<void> {
   await rm(join(dir, ...parts), { recursive: true, force: true })
 }
 
-/** The place inside `artifacts/`, or null for one that would leave it or hide the manifest. */
+/** The destination inside `artifacts/`, or null for one that would leave it or hide the manifest. */
 function safeDestination({ source, destination }: Artifact): string | null {
   const name = normalize(destination ?? basename(source))
   const unsafe =

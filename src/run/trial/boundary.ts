@@ -10,8 +10,8 @@ import { diskFullCode, diskFullFailure, exhaustedFailure, isDiskFull, isOverQuot
 import type { TrialContext } from './context.ts'
 
 /**
- * `blame` for a phase of a trial: wrong input found this late, and an abort that was not requested,
- * are failures of that phase too. Only the trial's own abort passes unblamed.
+ * `blame` for a phase of a trial: wrong input found this late, and an abort that was not requested, also count as
+ * failures of that phase. Only the trial's own abort passes unblamed.
  */
 export async function atBoundary<T>(
   boundary: Boundary,
@@ -32,7 +32,7 @@ export async function atBoundary<T>(
   }
 }
 
-/** A scheduler that cancels a job signals its sandboxes too, and theirs may be gone before we know of it. */
+/** A scheduler that cancels a job signals its sandboxes too, and they may be gone before we receive the signal. */
 const graceMs = 500
 
 /** Waits for an abort, but not for long. */
@@ -40,7 +40,10 @@ async function untilAborted(signal: AbortSignal, mostMs: number): Promise<void> 
   await sleep(mostMs, undefined, { signal }).catch(() => {})
 }
 
-/** Runs a trial to its one ending. An error that is neither a boundary's failure nor an abort is our bug, and is rethrown. */
+/**
+ * Runs a trial to its single ending. An error that is neither a boundary's failure nor an abort is our bug and is
+ * rethrown.
+ */
 export async function settle(signal: AbortSignal, attempt: () => Promise<TrialEnd>): Promise<TrialEnd> {
   try {
     return await attempt()
@@ -60,7 +63,10 @@ export function failureOf(thrown: unknown): Failure {
   return { boundary, code: told, message, retryable, stack: stackOf(error), occurredAt: utcNow() }
 }
 
-/** Runs work whose failure must not change how the trial ends: it is noted, and nothing more. Only what befell this machine is never mere noise: a full disk, too few descriptors. */
+/**
+ * Runs work whose failure must not change how the trial ends: it is only logged. Machine-wide failures still count: a
+ * full disk, too few file descriptors.
+ */
 export async function bestEffort(
   what: string,
   limitSec: number,
@@ -86,7 +92,7 @@ export function neverAborted(): AbortSignal {
   return new AbortController().signal
 }
 
-/** What an error said, and where in the code of others it was thrown; where in ours matters only for a bug of ours. */
+/** An error's message, and where in other people's code it was thrown; our own frames matter only for our bugs. */
 function stackOf(error: Error): string {
   const { cause } = error
   const title = error instanceof BoundaryError ? error.code : error.name
@@ -96,21 +102,21 @@ function stackOf(error: Error): string {
   const own = [`${title}: ${error.message}`, ...shown].join('\n')
   if (!(cause instanceof Error)) return own
   const below = stackOf(cause)
-  // A wrapper that repeats the message says nothing new.
+  // A wrapper that repeats the message adds nothing.
   return below.endsWith(`: ${error.message}`) ? own : `${own}\nCaused by: ${below}`
 }
 
-/** Where our code is: the sources, or what was built of them. */
+/** Where our code is: the sources, or what was built from them. */
 const [here = import.meta.url] = /^.*\/(?:src|dist)\//.exec(import.meta.url) ?? []
 const notOthers = [here, fileURLToPath(here), '/node_modules/', 'node:internal']
 
-/** Errors of the language itself, which no check of ours throws; those of Node carry a code or a cause. */
+/** Errors thrown by the language itself, never by our checks; Node's errors carry a code or a cause. */
 function isBug(error: Error): boolean {
   const isPlain = error.cause === undefined && !('code' in error)
   return isPlain && (error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError)
 }
 
-/** Whether a sandbox is known to be gone; one that does not answer is not. */
+/** Whether a sandbox is known to be gone; one that merely does not answer is not. */
 export async function isGone(context: TrialContext, lease: SandboxLease): Promise<boolean> {
   let alive = true
   await bestEffort('check that the sandbox is alive', 10, context, async () => {
@@ -119,7 +125,7 @@ export async function isGone(context: TrialContext, lease: SandboxLease): Promis
   return !alive
 }
 
-/** A sandbox that vanished takes the blame for everything that failed in it. */
+/** A vanished sandbox takes the blame for everything that failed in it. */
 export function sandboxGone(when: string, cause?: unknown): BoundaryError {
   return new BoundaryError('sandbox', `the sandbox died ${when}`, { code: 'SandboxGoneError', cause })
 }
@@ -131,12 +137,15 @@ interface Running {
 
 const running = new AsyncLocalStorage<Running>()
 
-/** Runs a trial so that an error thrown later, by a timer its agent left for example, is known to be of this trial. */
+/** Runs a trial so that an error thrown later, for example by a timer its agent left behind, can be traced to it. */
 export function asTrial<T>(trial: string, log: (line: string) => void, work: () => Promise<T>): Promise<T> {
   return running.run({ trial, log }, work)
 }
 
-/** Which trial an uncaught error came from, after writing it to that trial's log; null when it came from none. Call it where the error surfaces. */
+/**
+ * The trial an uncaught error came from, after writing the error to that trial's log; null when it came from none. Call
+ * it where the error surfaces.
+ */
 export function blameTrial(error: unknown): { readonly trial: string; readonly message: string } | null {
   const from = running.getStore()
   if (from === undefined) return null
@@ -145,16 +154,16 @@ export function blameTrial(error: unknown): { readonly trial: string; readonly m
   return { trial: from.trial, message }
 }
 
-/** How long the release of a sandbox may take before it is left to `ot-agent clean`. */
+/** How many seconds releasing a sandbox may take before it is left to `ot-agent clean`. */
 export const releaseSec = 20
 
-/** Where to log what went wrong, and how long to wait. */
+/** Where to log errors, and how long to wait. */
 interface ReleaseOptions {
   readonly log: (line: string) => void
   readonly releaseSec: number
 }
 
-/** Releases a sandbox. One that refuses or hangs is logged and left to `ot-agent clean`; it changes nothing else. */
+/** Releases a sandbox. If that fails or hangs, it is logged and left to `ot-agent clean`; nothing else changes. */
 export async function releaseSandbox(lease: SandboxLease, { log, releaseSec }: ReleaseOptions): Promise<void> {
   try {
     const outcome = await withDeadline(releaseSec, neverAborted(), () => Promise.resolve(lease[Symbol.asyncDispose]()))
@@ -165,7 +174,7 @@ export async function releaseSandbox(lease: SandboxLease, { log, releaseSec }: R
   }
 }
 
-/** Waits a while for a lease that is not wanted any more; one that comes later is released when it comes. */
+/** Waits a while for a lease that is no longer wanted; one that arrives later is released on arrival. */
 export async function releaseLate(pending: Promise<SandboxLease>, patience: ReleaseOptions): Promise<void> {
   const { log, releaseSec } = patience
   const returned = pending.then(

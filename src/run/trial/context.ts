@@ -9,10 +9,12 @@ import type { TrialEventName, TrialRecord } from '../../core/trial.ts'
 import type { ExchangeFiles } from '../../store/exchange-files.ts'
 import type { Resumption } from '../replay/resumption.ts'
 
-/** The host's variables, which templates in tasks and jobs may name. */
+/** The host's variables, which templates in tasks and jobs may reference. */
 export type HostEnv = Readonly<Record<string, string | undefined>>
 
-/** Whether tests run again on system files that the agent changed also where they paid nothing on those of the image. */
+/**
+ * Whether tests run again on the system files that the agent changed, even if they paid nothing on the image's files.
+ */
 export type SecondRun = 'always' | 'if-paid'
 
 /** What every phase of one trial shares. */
@@ -28,25 +30,25 @@ export interface TrialContext {
   readonly log: (line: string) => void
   readonly releaseSec: number
   readonly secondRun?: SecondRun | undefined
-  /** For tasks that a model judges; absent where none was named. */
+  /** For tasks judged by a model; absent when no judge was named. */
   readonly judge?: Judge | undefined
 }
 
-/** The context of a trial that an agent runs in, with its model, its exchanges and the hooks to notify. */
+/** The context of a trial that runs an agent, with its model, its exchanges and the hooks to notify. */
 export interface AgentTrial extends TrialContext {
   readonly agent: Agent
   readonly client: ModelClient | null
-  /** What an interrupted attempt recorded, to be replayed. */
+  /** A recording of an interrupted attempt, to be replayed. */
   readonly resumption?: Resumption | undefined
-  /** Where the agent's calls are written down. */
+  /** Where the agent's calls are recorded. */
   readonly exchanges: ExchangeFiles
-  /** Takes the trial's secrets out of a text that is going to be written. */
+  /** Masks the trial's secrets in a text about to be written. */
   readonly mask: (text: string) => string
-  /** Tells the hooks, one after the other. */
+  /** Notifies the hooks, one after the other. */
   readonly announce: (event: TrialEventName, record?: TrialRecord) => Promise<void>
 }
 
-/** One turn of solve and verify: a whole single-step task, or one step of a multi-step one. */
+/** One round of solving and verifying: a whole single-step task, or one step of a multi-step one. */
 export interface Round {
   readonly step: Step | null
   readonly instruction: string
@@ -57,7 +59,7 @@ export interface Round {
   readonly dir: string
 }
 
-/** What the agent of a round leaves on the host. */
+/** The host directory for the agent's files of a round. */
 export function agentDirOf({ dir }: Round): string {
   return join(dir, 'agent')
 }
@@ -69,7 +71,7 @@ export function wholeTask(context: TrialContext): Round {
   return { step: null, instruction, agent, verifier, artifacts: declaredArtifacts(context, []), dir }
 }
 
-/** One step as a round: what the step leaves open is the task's, except the time its tests may take. */
+/** One step as a round: whatever the step leaves open comes from the task, except the time limit of its tests. */
 export function roundOfStep(context: TrialContext, step: Step, dir: string): Round {
   const { task } = context
   return {
@@ -90,28 +92,28 @@ function declaredArtifacts(context: TrialContext, ofStep: readonly Artifact[]): 
   return [...context.task.artifacts, ...ofStep, ...ofJob]
 }
 
-/** Seconds an agent gets to make its sandbox ready, unless the job says otherwise. */
+/** Seconds an agent gets to prepare its sandbox, unless the job says otherwise. */
 const agentSetupSec = 360
 
-/** How long a sandbox may take to start, its image built. */
+/** How many seconds a sandbox may take to start once its image is built. */
 export function environmentStartLimitSec(environment: Environment, config: TrialConfig): number {
   const { environmentBuild, all } = config.timeoutMultipliers
   return environment.buildTimeoutSec * (environmentBuild ?? all)
 }
 
-/** How long `prepare` of an agent may take. */
+/** How many seconds an agent's `prepare` may take. */
 export function agentSetupLimitSec(config: TrialConfig): number {
   const { agentSetup, all } = config.timeoutMultipliers
   return (config.agent.overrideSetupTimeoutSec || agentSetupSec) * (agentSetup ?? all)
 }
 
-/** How long `solve` of an agent may take; null when nothing limits it. */
+/** How many seconds an agent's `solve` may take; null for no limit. */
 export function agentLimitSec(limits: AgentLimits, config: TrialConfig): number | null {
   const { agent, all } = config.timeoutMultipliers
   return stretch(config.agent.overrideTimeoutSec || limits.timeoutSec, config.agent.maxTimeoutSec, agent ?? all)
 }
 
-/** How long one run of the tests may take; null when nothing limits it. */
+/** How many seconds one run of the tests may take; null for no limit. */
 export function verifierLimitSec(limits: VerifierLimits, config: TrialConfig): number | null {
   const { verifier, all } = config.timeoutMultipliers
   return stretch(
@@ -121,7 +123,7 @@ export function verifierLimitSec(limits: VerifierLimits, config: TrialConfig): n
   )
 }
 
-/** The cap comes before the factor, as in Harbor; a cap of 0 is no cap. */
+/** The cap applies before the factor, as in Harbor; a cap of 0 means no cap. */
 function stretch(baseSec: number | undefined, maxSec: number | null, factor: number): number | null {
   const sec = Math.min(baseSec ?? Number.POSITIVE_INFINITY, maxSec || Number.POSITIVE_INFINITY)
   return Number.isFinite(sec) ? sec * factor : null

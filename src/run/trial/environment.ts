@@ -6,7 +6,7 @@ import type { Artifact, Environment, Network, Task } from '../../core/task.ts'
 import { exists } from '../../lib/files.ts'
 import { atBoundary } from './boundary.ts'
 
-/** Things a task may need and not every kind of sandbox has. */
+/** Features that a task may need and that not every kind of sandbox has. */
 const needs = [
   'compose',
   'images',
@@ -20,10 +20,10 @@ const needs = [
 ] as const
 export type Need = (typeof needs)[number]
 
-/** The names of the sandboxes that meet a need: told to a user whose sandbox does not, and looked for only then. */
+/** Finds the names of sandboxes that meet a need; used only to tell a user whose sandbox does not. */
 export type SandboxAlternatives = (need: Need) => Promise<readonly string[]>
 
-/** The environment a trial really gets: the job's overrides win, and a forced build ignores a prebuilt image. */
+/** The environment a trial actually gets: the job's overrides win, and a forced build ignores a prebuilt image. */
 export async function effectiveEnvironment(environment: Environment, config: EnvironmentConfig): Promise<Environment> {
   const { overrideCpus, overrideMemoryMb, overrideStorageMb, overrideGpus } = config
   const { dockerImage, ...rest } = environment
@@ -38,7 +38,10 @@ export async function effectiveEnvironment(environment: Environment, config: Env
   }
 }
 
-/** The environment a trial of a task gets, refused when this kind of sandbox cannot give it or what its verifiers need. */
+/**
+ * The environment that a task's trial gets; refused if this kind of sandbox cannot provide it or what its verifiers
+ * need.
+ */
 export async function acceptableEnvironment(
   task: Task,
   config: TrialConfig,
@@ -51,13 +54,13 @@ export async function acceptableEnvironment(
   return environment
 }
 
-/** The kind of sandbox that was chosen, and which others there are. */
+/** The chosen kind of sandbox, and the alternatives. */
 interface SandboxChoice {
   readonly provider: Pick<SandboxProvider, 'name' | 'can'>
   readonly alternatives: SandboxAlternatives
 }
 
-/** Refuses what this kind of sandbox cannot give, before anything starts; isolation is never silently dropped. */
+/** Refuses needs that this kind of sandbox cannot meet, before anything starts; isolation is never silently dropped. */
 export async function refuseUnmetNeeds(
   task: Task,
   environments: readonly Environment[],
@@ -109,13 +112,13 @@ function* services(task: Task, config: TrialConfig): Iterable<string> {
   for (const { verifier } of [task, ...task.steps]) for (const collect of verifier.collect) yield collect.service
 }
 
-/** Whether a kind of sandbox gives what a task asks for. */
+/** Whether a kind of sandbox meets a need. */
 export function meets(can: SandboxAbilities, need: Need): boolean {
   if (need === 'tpu' || need === 'mounts' || need === 'services') return false
   return need === 'allowlist' ? can.network.includes('allowlist') : can[need]
 }
 
-/** The kinds of network that any phase of some tasks asks for. */
+/** The network modes that any phase of some tasks asks for. */
 export function networksOf(tasks: readonly Task[]): Network['mode'][] {
   const parts = tasks.flatMap((task) => [task, ...task.steps])
   const modes = [
@@ -125,18 +128,18 @@ export function networksOf(tasks: readonly Task[]): Network['mode'][] {
   return [...new Set(modes)]
 }
 
-/** Whether two networks let through the same. */
+/** Whether two networks allow the same traffic. */
 function sameNetwork(a: Network, b: Network): boolean {
   return a.mode === b.mode && JSON.stringify(a) === JSON.stringify(b)
 }
 
-/** Switches a sandbox's network between phases, and only when it differs from what is set. */
+/** Switches a sandbox's network between phases, and only if it differs from the current one. */
 export interface PhaseNetwork {
   /** Undefined means the environment's own. */
   use(network: Network | undefined): Promise<void>
 }
 
-/** The network of a sandbox that just started with its environment's own. */
+/** Tracks the network of a sandbox that just started with its environment's own. */
 export function makePhaseNetwork(lease: SandboxLease, baseline: Network, signal: AbortSignal): PhaseNetwork {
   let current = baseline
   return {

@@ -7,20 +7,20 @@ import { testsDir } from '../../core/task-paths.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import type { Round, TrialContext } from './context.ts'
 
-/** Whether a judge decides about a task, or about one of its steps. */
+/** Whether a judge decides a task or one of its steps. */
 export async function isJudged(task: Task): Promise<boolean> {
   const rubrics = [task, ...task.steps].map(({ dir }) => exists(join(testsDir(dir), judgeFileName)))
   return (await Promise.all(rubrics)).includes(true)
 }
 
-/** Whether a judge decides about a round. */
+/** Whether a judge decides a round. */
 export function isJudgedRound({ task }: TrialContext, { step }: Round): Promise<boolean> {
   return exists(join(testsDir(step?.dir ?? task.dir), judgeFileName))
 }
 
 /**
- * The rewards of a round: what the tests wrote or, for a task with a rubric, what a judge says about what the tests collected.
- * There the tests only have the first word: a reward of 0, or below, is final, and the judge is not asked.
+ * The rewards of a round: what the tests wrote or, for a task with a rubric, the judge's verdict on what the tests
+ * collected. The tests come first: a reward of 0 or less is final, and the judge is not asked.
  */
 export async function settleRewards(
   context: TrialContext,
@@ -29,7 +29,7 @@ export async function settleRewards(
   signal: AbortSignal,
 ): Promise<Rewards> {
   const rubricFile = join(testsDir(round.step?.dir ?? context.task.dir), judgeFileName)
-  // Most tasks have none, and a look takes less time than an attempt to open it.
+  // Most tasks have none, and checking for it is faster than a failed open.
   const rubric = (await exists(rubricFile)) ? await readTextIfExists(rubricFile) : null
   const precedence = context.config.verifier.rewardPrecedence
   if (rubric === null) return parseRewards(files, precedence)

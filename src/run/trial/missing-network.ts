@@ -6,7 +6,10 @@ import { exists } from '../../lib/files.ts'
 const stdoutLimit = 16 * 1024 * 1024
 const testFileLimit = 1024 * 1024
 
-/** How programs that install things say that a host cannot be reached. Each starts a line; the host is the first group that matched. */
+/**
+ * How installers report that a host cannot be reached. Each message starts a line; the host is the first group that
+ * matched.
+ */
 const complaints = [
   /^curl: \((?:6|7)\) (?:Could not resolve host: ([\w.-]+)|Failed to connect to ([\w.-]+) port)/m,
   /^wget: (?:unable to resolve host address|bad address) ['‘"]([\w.-]+)/m,
@@ -20,7 +23,7 @@ const complaints = [
 const pipComplaint =
   /^ *WARNING: Retrying \(Retry\(.*(?:Temporary failure in name resolution|Name or service not known|Network is unreachable)/m
 
-/** Where tests install from without naming it. */
+/** Where tests install from without naming the host. */
 const packageHosts = new Set(
   (
     'pypi.org files.pythonhosted.org deb.debian.org security.debian.org archive.ubuntu.com security.ubuntu.com ports.ubuntu.com ' +
@@ -29,7 +32,7 @@ const packageHosts = new Set(
   ).split(' '),
 )
 
-/** Programs that install from them. If the tests name none of these, the agent's program printed the complaint. */
+/** Programs that install from them. If the tests name none of these, the message was printed by the agent's program. */
 const installers =
   /\b(?:apt(?:-get)?|apk|pip3?|uvx?|npm|npx|pnpm|yarn|conda|mamba|cargo|go (?:build|get|install|mod|run|test)|mvn|gradle|gem install|bundle install|curl|wget)\b/
 
@@ -38,8 +41,8 @@ const started =
   /test session starts|short test summary|^Ran \d+ tests? in|^(?:not )?ok \d|^--- (?:PASS|FAIL)|^test result:|^Tests?: +\d|^running \d+ tests?/m
 
 /**
- * The host without which the tests could not be set up; null when one of them started, or when there is no sign of it. Only hosts count
- * that the tests name themselves, or that packages come from which the tests install: an agent's program may fail to reach any other.
+ * The host without which the tests could not be set up; null if a test started or there is no sign of it. A host counts
+ * only if the tests name it themselves or install packages from it: an agent's program may fail to reach any other.
  */
 export async function missingHost(verifierDir: string, testsDirs: readonly string[]): Promise<string | null> {
   if (await exists(join(verifierDir, 'ctrf.json'))) return null
@@ -49,7 +52,7 @@ export async function missingHost(verifierDir: string, testsDirs: readonly strin
   if (pipComplaint.test(printed)) hosts.push('pypi.org')
   if (hosts.length === 0) return null
   const texts = (await Promise.all(testsDirs.map(textsBelow))).flat()
-  // Without texts a separate verifier brings its own tests.
+  // No texts means that a separate verifier brings its own tests.
   const doInstall = texts.length === 0 || texts.some((text) => installers.test(text))
   const isTheirs = (host: string) => texts.some((text) => text.includes(host))
   return hosts.find((host) => (doInstall && packageHosts.has(host)) || isTheirs(host)) ?? null
@@ -61,7 +64,7 @@ async function textsBelow(dir: string): Promise<string[]> {
   return (await Promise.all(files.map((file) => readUpTo(file, testFileLimit)))).filter((text) => text !== null)
 }
 
-/** A regular file's text, never through a link; null when it is missing, larger or something else. */
+/** A regular file's text, never through a link; null when it is missing, too large, or not a regular file. */
 async function readUpTo(path: string, limitBytes: number): Promise<string | null> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null)
   if (file === null) return null

@@ -18,7 +18,7 @@ import { type AgentReport, makeRecorder } from './trial-log.ts'
 import { describeSystem, type Verified } from './two-systems.ts'
 import { forTests, freeze, verifyInPlace, verifySeparately } from './verify.ts'
 
-/** What is known about a round, filled in while it runs, so that a round that fails leaves what it had. */
+/** What is known about a round, filled in while it runs, so that a round that fails keeps what it had. */
 export interface RoundNotes {
   exit: AgentExit | null
   rewards: Rewards | null
@@ -43,7 +43,7 @@ export function emptyNotes(): RoundNotes {
   }
 }
 
-/** Lets the agent work, kills whatever it left running, keeps its logs, verifies, keeps the artifacts. */
+/** Lets the agent work, kills whatever it left running, saves its logs, verifies, and saves the artefacts. */
 export async function runRound(context: AgentTrial, bench: TestBench, round: Round, notes: RoundNotes): Promise<void> {
   notes.exit = await agentTurn(context, bench, round, notes)
   context.log(`agent ended: ${JSON.stringify(notes.exit)}`)
@@ -99,7 +99,7 @@ async function agentTurn(
   }
 }
 
-/** What an agent that failed wrote before is the best hint at why. */
+/** What a failed agent wrote before it failed is the best hint at the cause. */
 async function salvageAgentLogs(context: TrialContext, lease: SandboxLease, round: Round): Promise<void> {
   const frozen = await bestEffort('freeze after a failure', 120, context, async () => {
     await freeze(context, lease)
@@ -107,7 +107,7 @@ async function salvageAgentLogs(context: TrialContext, lease: SandboxLease, roun
   if (frozen) await saveAgentLogs(context, lease, round)
 }
 
-/** Harbor keeps artifacts after the tests, which may add to them; also those of tests that failed. */
+/** Harbor saves artefacts after the tests, which may add to them, even if the tests failed. */
 function inPlace(context: TrialContext, bench: TestBench, round: Round, frozen: Frozen): Promise<Verified> {
   return verifyInPlace(context, bench, {
     round,
@@ -138,7 +138,7 @@ async function separately(
   return { ...verified, system: { restored, onImage: verified.rewards, differ: false } }
 }
 
-/** Runs work and tells when it started and, in any case, when it ended. */
+/** Runs work and reports when it started and, whether or not it failed, when it ended. */
 export async function timed<T>(note: (span: Span) => void, work: () => Promise<T>): Promise<T> {
   const startedAt = utcNow()
   note({ startedAt, finishedAt: null })
@@ -152,12 +152,12 @@ export async function timed<T>(note: (span: Span) => void, work: () => Promise<T
 const limitBytes = 256 * 1024 * 1024
 const limitSec = 300
 
-/** Names under which our side writes down what an agent said to its model. */
+/** Names under which we record an agent's exchanges with its model. */
 const oursOnly = /^(?:trajectory|exchanges|model-calls)/i
 
 /**
- * Brings `/logs/agent` home, as far as possible. A file the agent wrote on the host is never replaced by one of the sandbox,
- * and none of the sandbox gets a name that readers of traces trust: it is kept as `from-sandbox.NAME`.
+ * Downloads `/logs/agent` as far as possible. A sandbox's file never replaces one that the agent wrote on the host, and
+ * never gets a name that readers of traces trust: it is kept as `from-sandbox.NAME`.
  */
 async function saveAgentLogs(context: TrialContext, lease: SandboxLease, round: Round): Promise<void> {
   const target = agentDirOf(round)
@@ -172,17 +172,20 @@ async function saveAgentLogs(context: TrialContext, lease: SandboxLease, round: 
         await dropLeavingLinks(target)
       }
     } finally {
-      // Also when it was given up on, once it has really ended.
+      // Also after it was abandoned, once it has really ended.
       await remove(incoming).catch(() => {})
     }
   })
 }
 
-/** Most agents write nothing on the host, and no file with a name that is ours: then one call moves all that came. False: nothing was moved. */
+/**
+ * Most agents write nothing on the host and no file with one of our names: then one call moves everything. False:
+ * nothing was moved.
+ */
 async function takesPlace(target: string, incoming: string): Promise<boolean> {
   if ((await list(target)).length > 0 || !(await exists(incoming))) return false
   if ((await list(incoming)).some(({ name }) => oursOnly.test(name))) return false
-  // By another thread: a disk may take long to remove the empty directory that was there.
+  // Asynchronous, because a disk may take long to remove the empty directory there.
   return renameOver(incoming, target).then(
     () => true,
     () => false,

@@ -7,7 +7,7 @@ import { atBoundary, releaseLate, releaseSandbox } from './boundary.ts'
 import type { TrialContext } from './context.ts'
 import { environmentStartLimitSec } from './context.ts'
 
-/** A start that ran out of time is tried this often in all. */
+/** How many times in all a start that runs out of time is tried. */
 const tries = 2
 
 /** Leases a sandbox and waits until it is healthy; the caller releases it. */
@@ -59,7 +59,7 @@ async function leaseOnce(
   return answered
 }
 
-/** What a trial asks a provider for; asked ahead of time, it must be the same. */
+/** What a trial requests from a provider; a prefetched sandbox must match it exactly. */
 export function requestFor(
   context: Pick<TrialContext, 'config' | 'hostEnv' | 'jobName'>,
   environment: Environment,
@@ -78,7 +78,10 @@ interface At {
   readonly log: (line: string) => void
 }
 
-/** Runs the task's health command until it succeeds; failures in the start period do not count, later ones in a row do. */
+/**
+ * Runs the task's health command until it succeeds; failures in the start period are ignored, later ones count if
+ * consecutive.
+ */
 export async function waitUntilHealthy(sandbox: Sandbox, check: Healthcheck, at: At): Promise<void> {
   const healthy = await atBoundary('sandbox', at.signal, () =>
     withDeadline(boundSec(check), at.signal, (signal) => probe(sandbox, check, { signal, log: at.log })),
@@ -107,7 +110,10 @@ async function probe(sandbox: Sandbox, check: Healthcheck, at: At): Promise<bool
   }
 }
 
-/** What the check's own numbers can add up to, with room for a slow sandbox: only a deaf one gets this far. */
+/**
+ * The maximum that the check's own settings add up to, with room for a slow sandbox: only an unresponsive one reaches
+ * it.
+ */
 function boundSec(check: Healthcheck): number {
   const perTrySec = check.timeoutSec + Math.max(check.intervalSec, check.startIntervalSec)
   return check.startPeriodSec + (check.retries + 2) * perTrySec + 60

@@ -12,7 +12,7 @@ import { waitUntilHealthy } from './start-sandbox.ts'
 import type { TestBench } from './tests-run.ts'
 import { freeze } from './verify.ts'
 
-/** What a task with steps leaves: a record per step that ran, and what holds for the trial as a whole. */
+/** What a task with steps leaves: a record per step that ran, and what holds for the whole trial. */
 export interface StepNotes {
   readonly steps: StepRecord[]
   readonly round: RoundNotes
@@ -61,7 +61,7 @@ async function runStep(context: AgentTrial, bench: TestBench, { step, again, who
   }
 }
 
-/** The step's files go where commands run; its `setup.sh` has to succeed before the agent is asked. */
+/** The step's files go where commands run; its `setup.sh` must succeed before the agent starts. */
 async function setUpStep(
   context: TrialContext,
   { lease, network }: TestBench,
@@ -91,7 +91,10 @@ function setupFailed(step: Step, exitCode: number, stderr: string): BoundaryErro
   )
 }
 
-/** What the step before left was saved already; of its tests no process, and no file where that can be, stays for the next agent to see. */
+/**
+ * The previous step's results are already saved; kills the processes of its tests and, where possible, removes their
+ * files, so that the next agent cannot see them.
+ */
 async function clearUp(context: TrialContext, { lease }: TestBench): Promise<void> {
   await freeze(context, lease)
   const script =
@@ -106,12 +109,12 @@ function recordOf(step: Step, notes: RoundNotes, failure: StepRecord['failure'])
   return { ...known, ...(system && { system }) }
 }
 
-/** A reward that was not given is below every minimum. */
+/** A missing reward is below every minimum. */
 export function reaches(rewards: Rewards | null, minimum: Rewards | undefined): boolean {
   return Object.entries(minimum ?? {}).every(([key, least]) => (rewards?.[key] ?? Number.NEGATIVE_INFINITY) >= least)
 }
 
-/** Mean of each reward over the steps that were verified; a step that does not name it counts as 0. */
+/** The mean of each reward over the verified steps; a step that does not name it counts as 0. */
 export function meanRewards(all: readonly Rewards[]): Rewards | null {
   if (all.length === 0) return null
   const keys = new Set(all.flatMap((rewards) => Object.keys(rewards)))

@@ -24,7 +24,7 @@ export interface TestsOutcome {
   readonly bothRewardFiles: boolean
 }
 
-/** A clean sandbox for the tests, and the switch of its network. */
+/** A clean sandbox for the tests, and the switch for its network. */
 export interface TestBench {
   readonly lease: SandboxLease
   readonly network: PhaseNetwork
@@ -37,8 +37,8 @@ const limitBytes = 256 * 1024 * 1024
 const stdoutKeptBytes = 16 * 1024 * 1024
 
 /**
- * Runs the task's tests once, as Harbor does, in a sandbox where no agent lives any more. Their logs go to `logs` below the
- * round's directory.
+ * Runs the task's tests once, as Harbor does, in a sandbox where the agent no longer runs. Their logs go to `logs`
+ * below the round's directory.
  */
 export async function runTests(
   context: TrialContext,
@@ -79,19 +79,20 @@ async function test(context: TrialContext, bench: TestBench, { round, logs, sign
       signal,
     }),
   )
-  // What the tests say goes into their file: this is about why they could not even start.
+  // The tests' own output goes to their file; this is about why they could not even start.
   const reason = stderr.trim().slice(0, 500)
   context.log(`tests exited with ${exitCode}${reason && `: ${reason}`}`)
-  // The time may be up although this sandbox did not stop the command: then nothing below is wanted any more.
+  // The time may be up even if this sandbox did not stop the command; then nothing below may run.
   signal.throwIfAborted()
   if (lease.storage?.full.aborted) throw outOfStorage(lease.storage.full)
-  // Tests that were killed may have gone first, and the rest of their sandbox a moment later: a command that takes that long tells.
+  // If the sandbox is being killed, the tests may die first and the rest a moment later: a command that takes that long
+  // will show it.
   if (exitCode === 128 + constants.signals.SIGKILL)
     await atBoundary('sandbox', signal, () => lease.exec(['sleep', '0.1'], { user: 'root', timeoutSec: 30, signal }))
   await atBoundary('sandbox', signal, () => saveVerifierLogs(context, lease, { round, logs, signal }), {
     code: 'DownloadVerifierDirError',
   })
-  // What the tests wrote until their sandbox was taken away is no verdict.
+  // Whatever the tests wrote before their sandbox was taken away is not a verdict.
   if (await isGone(context, lease)) throw sandboxGone('while the tests ran')
   const files = await readRewardFiles(join(round.dir, logs))
   const settled = await settleRewards(context, round, files, signal).catch((error: unknown) => {
@@ -102,7 +103,9 @@ async function test(context: TrialContext, bench: TestBench, { round, logs, sign
   return { rewards, bothRewardFiles: files.txt !== null && files.json !== null }
 }
 
-/** Tests that could not be set up for lack of network are no verdict, although many of them then write a reward of 0. */
+/**
+ * Tests that could not be set up for lack of network give no verdict, although many of them then write a reward of 0.
+ */
 async function orMissingNetwork(
   settled: Rewards | BoundaryError,
   { task }: TrialContext,
@@ -126,13 +129,16 @@ function testsDirsOf(task: Task, round: Round): string[] {
   return [task.dir, ...(round.step ? [round.step.dir] : [])].map(testsDir)
 }
 
-/** As tests that run out of time: what they wrote until they were stopped is no verdict. */
+/** As with tests that run out of time: what they wrote before they were stopped is not a verdict. */
 function outOfStorage({ reason }: AbortSignal): BoundaryError {
   const options = { code: storageLimit, retryable: false }
   return new BoundaryError('verifier', `the tests were stopped: ${messageOf(reason)}`, options)
 }
 
-/** The task's tests, then the step's own over them; neither when the image of a separate verifier brings the script itself. */
+/**
+ * Uploads the task's tests, then the step's own over them; neither if the image of a separate verifier contains the
+ * script itself.
+ */
 async function uploadTests(
   context: TrialContext,
   lease: SandboxLease,
@@ -150,8 +156,8 @@ async function uploadTests(
 }
 
 /**
- * Brings `/logs/verifier` home. Tests that print without end, or run a program that does, lose the rest of what they printed,
- * not their rewards. What still cannot be brought home is what the tests made of it: it is blamed on the tests.
+ * Downloads `/logs/verifier`. Tests that print without end, or run a program that does, lose the rest of their output,
+ * but not their rewards. If it still cannot be downloaded, the tests made it so and are blamed.
  */
 async function saveVerifierLogs(
   context: TrialContext,
@@ -160,7 +166,7 @@ async function saveVerifierLogs(
 ): Promise<void> {
   const target = join(round.dir, logs)
   const download = async () => {
-    // One that was given up may go on for a while: in a place of its own it cannot mix with what the next one brings.
+    // An abandoned download may continue for a while: in its own place it cannot mix with the next one.
     const incoming = join(round.dir, `.verifier-${randomBytes(4).toString('hex')}`)
     try {
       await lease.downloadDir(verifierLogs, incoming, { limitBytes })
@@ -184,7 +190,7 @@ async function saveVerifierLogs(
   }
 }
 
-/** Whether there was anything to shorten. */
+/** Returns whether there was anything to shorten. */
 async function shortenStdout(lease: SandboxLease): Promise<boolean> {
   const cut = '[ "$(wc -c < "$1")" -gt "$2" ] && truncate -s "$2" "$1"'
   const argv = ['sh', '-c', cut, 'sh', stdoutFile, String(stdoutKeptBytes)]

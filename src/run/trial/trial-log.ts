@@ -8,16 +8,16 @@ const atEnd = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND
 const lineLimit = 4_000
 const fileLimitBytes = 16 * 1024 * 1024
 
-/** The `trial.log` of one trial: lines with a time, written in order, cut where an agent talks too much. */
+/** The `trial.log` of one trial: timestamped lines in order, truncated if an agent logs too much. */
 export interface TrialLog {
   /** Rejects when the log cannot be written at all. */
   readonly ready: Promise<void>
   write(line: string): void
-  /** Waits for what is still being written; throws the first thing that went wrong. */
+  /** Waits for pending writes; throws the first error. */
   close(): Promise<void>
 }
 
-/** Starts a log; its directory is made if missing. Every line passes through `mask` first. */
+/** Opens a log, making its directory if missing. Every line is masked first. */
 export function openTrialLog(path: string, mask: (text: string) => string): TrialLog {
   const disk = isNear(path) ? blockingDisk : patientDisk
   const opening = mkdir(dirname(path), { recursive: true }).then(() => disk.open(path, atEnd, 0o666))
@@ -49,13 +49,13 @@ function oneLine(line: string): string {
   return line.replaceAll(/[\r\n]+/g, ' | ').slice(0, lineLimit)
 }
 
-/** What an agent said about one round, as far as it came. */
+/** What an agent reported about one round so far. */
 export interface AgentReport {
   readonly usage: Usage | null
   readonly metadata: Readonly<Record<string, unknown>> | null
 }
 
-/** A recorder for one round of an agent, and what was told to it so far. */
+/** A recorder for one round of an agent, and what it has received so far. */
 export function makeRecorder(
   log: (line: string) => void,
   { mark, refused }: Pick<Recorder, 'mark' | 'refused'> = { mark: () => {}, refused: () => {} },

@@ -8,7 +8,7 @@ import { utcNow } from '../../lib/time.ts'
 import type { HostEnv } from './context.ts'
 import { emptyNotes, type RoundNotes } from './round.ts'
 
-/** What becomes known while a trial runs, whether or not it comes to a score. */
+/** What becomes known while a trial runs, whether or not it reaches a score. */
 export interface TrialNotes {
   sandbox: SandboxFacts | null
   environmentSetup: Span | null
@@ -33,7 +33,7 @@ export interface TrialSubject {
   readonly hostEnv: HostEnv
 }
 
-/** Puts together the record of a trial that has ended. Holds no secret. */
+/** Assembles the record of a trial that has ended. Contains no secret. */
 export function makeRecord(subject: TrialSubject, notes: TrialNotes, end: TrialEnd): TrialRecord {
   const { task, config, agent, attempt, retries } = subject
   const { round, startedAt } = notes
@@ -65,7 +65,7 @@ export function makeRecord(subject: TrialSubject, notes: TrialNotes, end: TrialE
   }
 }
 
-/** A failure's message can come from anywhere; the trial's secrets do not pass into its record. */
+/** A failure's message can come from anywhere, so the trial's secrets are masked in it. */
 export function maskEnd(end: TrialEnd, mask: (text: string) => string): TrialEnd {
   if (end.kind !== 'failed') return end
   const { message, stack } = end.failure

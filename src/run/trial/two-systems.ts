@@ -5,17 +5,17 @@ import type { SystemChanges } from '../../core/system-files.ts'
 import type { SystemReport } from '../../core/trial.ts'
 import type { TestsOutcome } from './tests-run.ts'
 
-/** What tests came to in a sandbox, or in two. */
+/** The results of the tests in one sandbox, or in two. */
 export interface Verified extends TestsOutcome {
   readonly isolation: Isolation
-  /** Absent where no system file was put back. */
+  /** Absent if no system file was restored. */
   readonly system?: SystemReport
 }
 
 /**
- * The result of tests that ran on the image's system and again on the agent's. Where they differ, the lower rewards count
- * and none of those is a full one; tests that gave nothing on one of the two gave 0 there. Only tests that gave nothing on
- * either have failed.
+ * The result of tests that ran on the image's system and again on the agent's. If the two differ, the lower rewards
+ * count and are never full; tests that gave nothing on one of the two gave 0 there. Only tests that gave nothing on
+ * both have failed.
  */
 export function settleSystems(
   restored: SystemChanges,
@@ -34,7 +34,7 @@ export function settleSystems(
   return { ...known, rewards: differ ? rewards : known.rewards, system: { restored, onImage, onAgent, differ } }
 }
 
-/** Where there is a reward called `reward`, it decides; others may measure time, which is never the same twice. */
+/** If there is a reward called `reward`, it decides; others may measure time, which never repeats exactly. */
 function isDifferent(a: Rewards, b: Rewards): boolean {
   const keys = Object.hasOwn(a, 'reward') ? ['reward'] : [...new Set([...Object.keys(a), ...Object.keys(b)])]
   return keys.some((key) => a[key] !== b[key])
@@ -55,7 +55,7 @@ export function describeChanges({ files, total }: SystemChanges): string {
   return `${named.join(', ')}${total > named.length ? `, and ${total - named.length} more` : ''}`
 }
 
-/** What a reader of a trial's result must know about it. */
+/** What a reader of a trial's result should know about it. */
 export function describeSystem({ restored, onImage, onAgent, differ }: SystemReport): string {
   const changed = `the agent changed system files: ${describeChanges(restored)}`
   const gave = (rewards: Rewards | null | undefined) => (rewards ? JSON.stringify(rewards) : 'nothing')

@@ -12,20 +12,21 @@ import { startSandbox } from './start-sandbox.ts'
 import { runTests, type TestBench } from './tests-run.ts'
 import { describeChanges, settleSystems, type Verified } from './two-systems.ts'
 
-/** Tests that ran out of time run this often in all. */
+/** How many times in all tests that run out of time are run. */
 const tries = 2
 const freezeSec = 120
 
 /**
- * How a round's sandbox is frozen for its tests: on the image's system unless the task or the job lets the agent change it, so that no
- * program of the agent's runs them. Between steps, what tests leave is dropped, and with it copies of the tests.
+ * How a round's sandbox is frozen for its tests: on the image's system, unless the task or the job lets the agent
+ * change it, so that none of the agent's programs runs them. Between steps, what tests leave behind is dropped,
+ * including copies of the tests.
  */
 export function forTests(context: TrialContext, round: Round): FreezeOptions {
   const isAllowed = context.config.verifier.agentMayModifySystem === true || mayModifySystem(context.task)
   return { system: isAllowed ? 'agent' : 'image', scratch: round.step !== null }
 }
 
-/** A round whose sandbox was frozen, and what saves its files. */
+/** A round whose sandbox was frozen, and the function that saves its files. */
 interface InPlace {
   readonly round: Round
   readonly frozen: Frozen
@@ -33,9 +34,9 @@ interface InPlace {
 }
 
 /**
- * Verifies in the agent's own sandbox, which was frozen for it already. Where system files were put back, the tests run once
- * more on the agent's: after the first run, because programs of the agent's could read the tests. `saveFiles` is called when
- * the first run is over, whatever came of it.
+ * Verifies in the agent's own sandbox, which is already frozen. If system files were restored, the tests run again on
+ * the agent's: after the first run, because the agent's programs could read the tests. `saveFiles` is called when the
+ * first run is over, whatever its outcome.
  */
 export async function verifyInPlace(
   context: TrialContext,
@@ -48,7 +49,7 @@ export async function verifyInPlace(
   if (isChanged)
     context.log(`restored system files that the agent changed, for the tests: ${describeChanges(restored)}`)
   const onImage = await resultOf(() => runInPlace(context, bench, { round, how, frozen })).finally(saveFiles)
-  // A judge may say something else when asked twice about the same.
+  // A judge may answer differently when asked twice about the same.
   const isOnce = (context.secondRun === 'if-paid' && !pays(onImage)) || (await isJudgedRound(context, round))
   if (!isChanged || isOnce) {
     if (onImage instanceof BoundaryError) throw onImage
@@ -63,7 +64,7 @@ export async function verifyInPlace(
   return settleSystems(restored, onImage, onAgent)
 }
 
-/** Where nothing was paid, a second run can only tell more about the agent: the lower rewards count. */
+/** If nothing was paid, a second run could only inform about the agent: the lower rewards count. */
 function pays(onImage: Verified | BoundaryError): boolean {
   return !(onImage instanceof BoundaryError) && Object.values(onImage.rewards).some((reward) => reward > 0)
 }
@@ -88,7 +89,7 @@ async function runInPlace(
   })
 }
 
-/** What tests came to, also when they came to nothing: on one of two systems that is a result. */
+/** The result of the tests, including a failure: on one of two systems, that counts as a result. */
 async function resultOf(work: () => Promise<Verified>): Promise<Verified | BoundaryError> {
   return work().catch((error: unknown) => {
     if (error instanceof BoundaryError && (error.boundary === 'verifier' || error.code === brokenSystem)) return error
@@ -96,7 +97,7 @@ async function resultOf(work: () => Promise<Verified>): Promise<Verified | Bound
   })
 }
 
-/** Verifies in another sandbox that gets nothing of the agent's but the saved artifacts. */
+/** Verifies in another sandbox that gets nothing of the agent's except the saved artefacts. */
 export async function verifySeparately(
   context: TrialContext,
   round: Round,
@@ -119,7 +120,7 @@ export async function verifySeparately(
   })
 }
 
-/** Kills everything in a sandbox, bounded even if the sandbox does not answer. */
+/** Kills everything in a sandbox, within a time limit even if the sandbox does not answer. */
 export async function freeze(context: TrialContext, lease: SandboxLease, how: FreezeOptions = {}): Promise<Frozen> {
   const frozen = await atBoundary('sandbox', context.signal, () =>
     withDeadline(freezeSec, context.signal, async () => lease.freeze(how)),

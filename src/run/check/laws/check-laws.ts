@@ -16,18 +16,18 @@ import { type LawAsk, seeLaws, shallowAgent } from './law-bench.ts'
 import { checkReference, checkShallow, type LawsReport, lawPathsOf, stderrWarning } from './law-checks.ts'
 import type { ShallowSolution } from './shallow-solutions.ts'
 
-/** The checks that are made here. */
+/** The checks made here. */
 export const lawNames = ['reference', 'stated', 'shallow'] as const
 
-/** Runs an agent of the check in a trial of its own. */
+/** Runs one of the check's agents in a trial of its own. */
 export type RunAgent = (agent: Agent) => Promise<TrialRecord>
 
-/** Whether the laws can be looked at: a task of one step on Linux. */
+/** Whether the laws apply: only to a single-step task on Linux. */
 export function hasLaws({ steps, environment }: Task): boolean {
   return steps.length === 0 && environment.os === 'linux'
 }
 
-/** Finds out whether instruction, solution and tests of a sound task agree, in one sandbox. */
+/** Checks in one sandbox whether a sound task's instruction, solution and tests agree. */
 export async function checkLaws(
   { task, files }: { readonly task: Task; readonly files: TaskFiles },
   request: CheckRequest,
@@ -53,7 +53,7 @@ export async function checkLaws(
 const mostPaths = 60
 const mostConfirmed = 2
 
-/** The first of the solutions that is paid in a sandbox of its own, too. */
+/** The first solution that is also paid in a sandbox of its own. */
 async function firstPaid(paid: readonly ShallowSolution[], runAgent: RunAgent): Promise<ShallowSolution | null> {
   for (const solution of paid.slice(0, mostConfirmed)) {
     const { end } = await runAgent(shallowAgent(solution))

@@ -9,12 +9,15 @@ const orders =
   /\b(?:sort\w*|order\w*|alphabet\w*|ascending|descending|rank\w*|lexicograph\w*|chronolog\w*|newest|oldest|latest|earliest|largest|smallest|biggest|highest|lowest|longest|shortest|most|least|top|first|last|reverse\w*|increasing\w*|decreasing\w*)\b/i
 const sorts = /(?:^|[|;&(\s])sort\b|\bsorted\(|\.sort\(|\bORDER BY\b/im
 
-/** Whether the solution sorts although the instruction says nothing of an order: then the tests have to take any. */
+/** Whether the solution sorts although the instruction mentions no order: then the tests must accept any order. */
 export function hidesOrder(task: Task, { rounds }: TaskFiles): boolean {
   return !orders.test(task.instruction) && rounds.some(({ solution }) => solution.some(({ text }) => sorts.test(text)))
 }
 
-/** The instruction says what the tests want: the names of files, an order that counts, a format that cannot be guessed. */
+/**
+ * The instruction must state what the tests require: file names, an order that matters, a format that cannot be
+ * guessed.
+ */
 export function checkStated(paths: LawPaths, sights: LawSights, task: Task): Check {
   const { instruction } = task
   const made = (path: string) => isAbsent(sights.before.get(path)) && isAbsent(sights.after.get(path)) === false
@@ -38,7 +41,7 @@ export function checkStated(paths: LawPaths, sights: LawSights, task: Task): Che
 
 const isAbsent = (kind: string | undefined) => kind === undefined || kind === 'absent' || kind === 'nowhere'
 
-/** By its name, or by that of a folder of its own. */
+/** By its own name, or by that of a folder above it. */
 function isNamed(path: string, instruction: string, workdir: string): boolean {
   const parts = path.split('/').filter(Boolean)
   const name = parts.at(-1) ?? ''
@@ -48,7 +51,7 @@ function isNamed(path: string, instruction: string, workdir: string): boolean {
   return parents.some((part) => instruction.includes(part))
 }
 
-/** Bytes that archives and images have and text does not: a control character other than white space, or one that is not UTF-8. */
+/** Bytes found in archives and images but not in text: control characters other than white space, or invalid UTF-8. */
 const isBinary = /(?![\0\s])\p{Cc}|\ufffd/u
 const hasControls = /(?![\0\s])\p{Cc}/u
 

@@ -21,21 +21,21 @@ import {
 import { findStubsScript, mayAskForBodies, type Stub, shallowBodies, stubsAskedFor } from './shallow-bodies.ts'
 import { type ShallowSolution, shallowSolutions } from './shallow-solutions.ts'
 
-/** What was seen of a task in the one sandbox that the laws share. */
+/** What was observed about a task in the one sandbox that the laws share. */
 export interface LawSights {
   readonly workdir: string
   /** By path, before and after the solution. */
   readonly before: ReadonlyMap<string, PathKind>
   readonly after: ReadonlyMap<string, PathKind>
-  /** Shallow solutions that the tests pay in full, as far as one sandbox for all of them can tell. */
+  /** Shallow solutions that the tests pay in full, as far as one shared sandbox can tell. */
   readonly paid: readonly ShallowSolution[]
   readonly tried: number
   readonly stderr: string
-  /** Parts of pipes that failed, a line each. */
+  /** Parts of pipes that failed, one line each. */
   readonly pipes: readonly string[]
-  /** The text files that the solution made, by path; large ones are cut. */
+  /** The text files the solution made, by path; large ones are truncated. */
   readonly made: ReadonlyMap<string, string>
-  /** Those that the tests refuse with their lines the other way round. Empty unless asked for. */
+  /** Files that the tests reject once their lines are reversed. Empty unless requested. */
   readonly orderMatters: readonly string[]
 }
 
@@ -43,18 +43,20 @@ export interface LawAsk {
   readonly task: Task
   /** Paths to look at. */
   readonly paths: readonly string[]
-  /** Whether the tests alone give the reward, in the same sandbox. */
+  /** Whether the tests alone determine the reward, in the same sandbox. */
   readonly isScored: boolean
-  /** Whether to find out if the tests want the lines of text files in the order in which the solution writes them. */
+  /**
+   * Whether to find out if the tests require the lines of text files in the order in which the solution writes them.
+   */
   readonly isOrderHidden: boolean
-  /** Whether a reward file pays in full. */
+  /** Whether the contents of a reward file are full pay. */
   readonly pays: (kind: 'txt' | 'json', text: string) => boolean
 }
 
 const lookSec = 60
 const testsSec = 60
 
-/** Looks at a task's paths, tries shallow solutions and watches its solution, all in one sandbox. */
+/** Inspects a task's paths, tries shallow solutions and watches its solution, all in one sandbox. */
 export function seeLaws(ask: LawAsk, request: CheckRequest, dir: string): Promise<LawSights> {
   const { task, paths } = ask
   return withSandbox(task, request, dir, async (lease) => {
@@ -87,7 +89,7 @@ async function look(lease: SandboxLease, paths: readonly string[], signal: Abort
   return { kinds: new Map(kinds), files: lines.slice(paths.length).filter((line) => line !== '') }
 }
 
-/** What the tests change meanwhile is dropped with what the shallow solutions made, where this kind of sandbox can. */
+/** Where this kind of sandbox can, what the tests change is discarded together with what the shallow solutions made. */
 async function tryShallow(
   { task, pays }: LawAsk,
   { hostEnv, signal }: CheckRequest,
@@ -144,11 +146,11 @@ async function readMade(
   if (made.length === 0) return new Map()
   const lines = await script(lease, readScript(made), { timeoutSec: lookSec, signal })
   const texts = made.map((path, nth) => [path, decode(lines[nth] ?? '')] as const)
-  // An image without `base64` or `head` shows nothing, and says nothing of the file.
+  // An image without `base64` or `head` yields empty text, which says nothing about the file.
   return new Map(texts.filter(([, text]) => text !== ''))
 }
 
-/** Which files the tests accept as the solution left them, and refuse with their lines the other way round. */
+/** Which files the tests accept as the solution left them but reject with their lines reversed. */
 async function tryOrder(
   { task, pays }: LawAsk,
   { hostEnv, signal }: CheckRequest,
@@ -189,7 +191,7 @@ async function watchSolution(
   return { stderr: decode(stderr), pipes: decode(pipes).split('\n').filter(Boolean) }
 }
 
-/** An agent that applies a shallow solution, for the trial that confirms what the shared sandbox told. */
+/** An agent that applies a shallow solution, for the trial that confirms what the shared sandbox showed. */
 export function shallowAgent({ script: commands }: ShallowSolution): Agent {
   return {
     name: 'shallow',

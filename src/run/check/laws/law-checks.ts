@@ -6,15 +6,15 @@ import type { LawSights } from './law-bench.ts'
 import { type NamedPath, pathsInProse, pathsInScripts, proseLines } from './named-paths.ts'
 import type { ShallowSolution } from './shallow-solutions.ts'
 
-/** What the laws say of a task. */
+/** The result of the laws for a task. */
 export interface LawsReport {
   readonly checks: readonly Check[]
   readonly findings: readonly Finding[]
-  /** The text files that the solution made, by path. */
+  /** The text files the solution made, by path. */
   readonly made: ReadonlyMap<string, string>
 }
 
-/** The paths that an instruction names, and the ones that its tests do. */
+/** The paths named by an instruction and by its tests. */
 export interface LawPaths {
   readonly told: readonly NamedPath[]
   readonly tested: readonly NamedPath[]
@@ -36,7 +36,7 @@ export function checkShallow(tried: number, paid: ShallowSolution | null): Check
   return { name: 'shallow', outcome: tried > 0 ? 'ok' : 'skipped', reasons: [] }
 }
 
-/** The solution runs without complaint, and leaves something where the instruction wants something. */
+/** The solution must run without errors and leave something wherever the instruction asks for something. */
 export function checkReference(paths: LawPaths, sights: LawSights, task: Task, files: TaskFiles): Check {
   const { stderr, pipes, before, after, made } = sights
   const complaints = complaintsIn(stderr)
@@ -45,7 +45,7 @@ export function checkReference(paths: LawPaths, sights: LawSights, task: Task, f
     : [...new Set([...paths.told, ...paths.tested].map(({ path }) => path))].filter(
         (path) => isAbsent(before.get(path)) && after.get(path) === 'blank',
       )
-  // Among other results a count of 0 may be right.
+  // Next to other results, a count of 0 may be right.
   const zeros = [...made.values()].every((text) => /^[\s0]+$/.test(text)) ? [...made.keys()] : []
   const missing = paths.told.filter(
     (named) => isMissing(named, sights, files) && !mayBeMissing(named.path, task.instruction),
@@ -69,7 +69,7 @@ export function checkReference(paths: LawPaths, sights: LawSights, task: Task, f
   return { name: 'reference', outcome: reasons.length > 0 ? 'fail' : 'ok', reasons, evidence }
 }
 
-/** What is on stderr and is no complaint that we know: worth a look. */
+/** Output on stderr that is not a known error: worth a look. */
 export function stderrWarning({ stderr }: LawSights): Finding[] {
   const [line] = stderr.split('\n').filter((text) => text.trim() !== '')
   if (line === undefined || complaintsIn(stderr).length > 0) return []
@@ -90,7 +90,7 @@ const hedgesNext = /\b(?:not|never|without|don't|if|unless|such as|e\.g|example|
 const hedgesBack = /\b(?:not|never|don't|if|unless|would)\b/i
 const absent =
   "(?:exists?|(?:does not|doesn't)(?: yet)? exist|(?:is|are)(?: not|n't)? (?:there|found|present|available|readable|missing|absent)|cannot be (?:found|read|opened))\\b"
-/** What stands before and after a path that may be missing: "if PATH is missing", "when there is no PATH", "PATH, if it exists". */
+/** The words around a path that may be missing: "if PATH is missing", "when there is no PATH", "PATH, if it exists". */
 const missingIf = [
   [/\b(?:if|unless|when|whether|in case)\b[^,;:]*$/i, new RegExp(`^[\`'")]*(?: \\w+)? ${absent}`, 'i')],
   [/\b(?:if|unless|when|where|in case)\b[^,;:]*\bno (?:\w+ )?[`'"(]*$/i, /^/],
@@ -103,7 +103,10 @@ const missingIf = [
   ],
 ] as const
 
-/** Whether the sentence of a line that names a path leaves open if it is there. Words like "such as" speak of what follows them. */
+/**
+ * Whether the sentence that names a path leaves open whether it exists. Words like "such as" refer to what follows
+ * them.
+ */
 function isHedged({ path, line }: NamedPath): boolean {
   return sentencesOf(line)
     .filter((sentence) => sentence.includes(path))
@@ -117,7 +120,7 @@ function sentencesOf(line: string): string[] {
   return line.split(/(?<!\b(?:e\.g|i\.e|etc))[.?!]\s+(?=[A-Z`(])/)
 }
 
-/** Whether a sentence anywhere in the instruction says what happens where this path is not there. */
+/** Whether any sentence in the instruction says what happens if this path does not exist. */
 function mayBeMissing(path: string, instruction: string): boolean {
   const named = new RegExp(`(?<![\\w./-])${path.replace(/\W/g, '\\$&')}(?![\\w/-]|\\.\\w)`, 'g')
   return proseLines(instruction)
@@ -130,7 +133,7 @@ function mayBeMissing(path: string, instruction: string): boolean {
     )
 }
 
-/** Neither there, nor made, nor spoken of by the tests or the solution. */
+/** Neither present, nor made, nor mentioned by the tests or the solution. */
 function isMissing(named: NamedPath, { before, after, workdir }: LawSights, { rounds }: TaskFiles): boolean {
   const { path } = named
   if (!isAbsent(before.get(path)) || !isAbsent(after.get(path)) || isHedged(named)) return false
@@ -143,10 +146,12 @@ function isMissing(named: NamedPath, { before, after, workdir }: LawSights, { ro
 const usualVariables =
   /^(?:HOME|PATH|PWD|OLDPWD|USER|LOGNAME|SHELL|TERM|LANG|LC_\w+|TZ|TMPDIR|HOSTNAME|UID|EUID|RANDOM|IFS)$/
 
-/** Variables of the shell that the instruction speaks of and the solution reads, and that neither it nor the environment sets. */
+/**
+ * Shell variables that the instruction mentions and the solution reads, but that neither it nor the environment sets.
+ */
 function unsetVariables(task: Task, { rounds, environment }: TaskFiles) {
   const solution = rounds.flatMap((round) => round.solution.filter(({ name }) => name.endsWith('.sh')))
-  // What is in single quotes is the business of another program, such as awk.
+  // Text in single quotes belongs to another program, such as awk.
   const script = solution.map(({ text }) => text.replace(/'[^']*'/g, "''")).join('\n')
   const around = environment.map(({ text }) => text).join('\n')
   const named = proseLines(task.instruction).flatMap(({ text, where }) =>

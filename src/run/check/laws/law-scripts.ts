@@ -4,11 +4,14 @@ import type { ShallowSolution } from './shallow-solutions.ts'
 
 const { tests, solution, agentLogs, verifierLogs } = sandboxPaths
 
-/** What a path is: `blank` is a file of white space at most, `nowhere` a path whose folder is not there either. */
+/**
+ * The kinds of paths: `blank` is a file with nothing but white space, `nowhere` a path whose folder does not exist
+ * either.
+ */
 export const pathKinds = ['dir', 'file', 'blank', 'other', 'absent', 'nowhere'] as const
 export type PathKind = (typeof pathKinds)[number]
 
-/** Prints the kind of each path, a line each, then small files of the working directory. */
+/** Prints the kind of each path, one per line, then the small files of the working directory. */
 export function lookScript(paths: readonly string[]): string {
   return `
 for p in ${paths.map(shellQuote).join(' ')}; do
@@ -23,15 +26,15 @@ find "$PWD" -xdev -maxdepth 3 -type f -size +0 -size -64k 2>/dev/null | LC_ALL=C
 `
 }
 
-/** Most of a file that is read. */
+/** How much of a file is read at most. */
 export const madeBytes = 64 * 1024
 
-/** Prints the start of each file as base64, a line each. */
+/** Prints the start of each file as base64, one per line. */
 export function readScript(paths: readonly string[]): string {
   return `for p in ${paths.map(shellQuote).join(' ')}; do head -c ${madeBytes} "$p" | base64 -w 0; echo; done`
 }
 
-/** Bash: `score N` runs the tests and prints N and the reward as base64, a dash when there is none. */
+/** Bash: `score N` runs the tests and prints N and the reward as base64, or a dash when there is none. */
 function scoreFunction(limitSec: number): string {
   const rewards = ['reward.txt', 'reward.json'].map((name) => `${verifierLogs}/${name}`).join(' ')
   return `
@@ -46,21 +49,24 @@ score() {
 }`
 }
 
-/** Tests that take longer than this get only the first few shallow solutions: the check must not take many times as long. On a busy machine processor time tells more than the clock. */
+/**
+ * If tests take longer than this, only the first few shallow solutions are tried, so that the check does not take many
+ * times as long. Measured in processor time, which is more reliable than the clock on a busy machine.
+ */
 const slowCpuSec = 2
 const slowSec = 15
 const triesOfSlow = 3
 
 interface Tries {
   readonly solutions: readonly ShallowSolution[]
-  /** Files that solutions make. */
+  /** Files that solutions create. */
   readonly targets: readonly string[]
-  /** Files that are there and that solutions change. */
+  /** Existing files that solutions change. */
   readonly kept: readonly string[]
   readonly limitSec: number
 }
 
-/** Tries shallow solutions one after the other, with the tests that are in place, and takes back what each did. */
+/** Tries shallow solutions one after the other with the tests in place, and undoes each one's changes. */
 export function shallowScript({ solutions, targets, kept, limitSec }: Tries): string {
   const tries = solutions.map(
     ({ script }, nth) => `solve() {\n${script}\n}\n( solve ) > /dev/null 2>&1 < /dev/null\ntry ${nth}`,
@@ -86,7 +92,7 @@ ${tries.join('\n')}
 `
 }
 
-/** Runs the tests, then once more for each file with its lines the other way round; the first line of a table stays. */
+/** Runs the tests, then again for each file with its lines reversed; the header line of a table stays first. */
 export function orderScript(paths: readonly string[], limitSec: number): string {
   const turns = paths.map((path, nth) => {
     const file = shellQuote(path)
@@ -99,12 +105,15 @@ cat /tmp/law-order > ${file}`
   return `${scoreFunction(limitSec)}\nscore -1\n${turns.join('\n')}\nrm -f /tmp/law-order\n`
 }
 
-/** Where the watched solution leaves what it said. */
+/** Where the watched solution's stderr goes. */
 const stderrFile = `${agentLogs}/law-stderr.txt`
 const pipesFile = `${agentLogs}/law-pipes.txt`
 const watchFile = `${agentLogs}/law-watch.sh`
 
-/** Bash looks at every pipe of the solution when it is over. A reader that stops early (141) is no failure, nor is a search without a hit (1). */
+/**
+ * Bash checks every pipe of the solution when it ends. A reader that stops early (141) is not a failure, nor is a
+ * search without a hit (1).
+ */
 const watch = `
 law_watch() {
   local nth last=$((\${#law_codes[@]} - 1))
@@ -116,7 +125,7 @@ set -o functrace
 trap 'law_codes=("\${PIPESTATUS[@]}") law_last=$_; [[ \${#law_codes[@]} = 1 ]] || law_watch; : "$law_last"' DEBUG RETURN EXIT
 `
 
-/** Runs the solution, watched. Prints its exit code, then what it said on stderr and which pipes failed, as base64. */
+/** Runs the solution and watches it. Prints its exit code, then its stderr and the pipes that failed, as base64. */
 export function watchScript(): string {
   return `
 printf '%s' ${shellQuote(watch)} > ${watchFile}

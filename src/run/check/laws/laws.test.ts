@@ -167,7 +167,7 @@ test('a path that is neither there nor made rejects, unless the sentence hedges 
   expect(judged('Count the lines of /app/x.txt.')).toBe('fail')
   expect(judged('Count the lines of /app/x.txt, if it exists.')).toBe('ok')
   expect(judged('The program reads /app/x.txt.', 'cat x.txt')).toBe('ok')
-  // Only the sentence that names it hedges, and "like" or "for example" only before it.
+  // A hedge must be in the sentence that names the path, and "like" or "for example" must precede it.
   expect(judged('Count the words of /app/x.txt? Case does not matter.')).toBe('fail')
   expect(judged('Put the values into /app/x.tmpl, whose marks look like {{a}}.')).toBe('fail')
   expect(judged('Repair /app/x.sh.\n\nFor example, bash /app/x.sh prints 3.')).toBe('fail')

@@ -5,17 +5,17 @@ import type { ShallowSolution } from './shallow-solutions.ts'
 export interface Stub {
   readonly path: string
   readonly name: string
-  /** The lines to replace, from 1; the first of them up to `column` bytes stays. */
+  /** The lines to replace, counted from 1; the first `column` bytes of the first line stay. */
   readonly first: number
   readonly last: number
   readonly column: number
-  /** Its first parameter that is not the object itself; empty when it has none. */
+  /** Its first parameter other than the object itself; empty when it has none. */
   readonly argument: string
-  /** The call that hands a method's arguments on to the class above; empty for a function. */
+  /** The call that passes a method's arguments to the parent class; empty for a function. */
   readonly above: string
 }
 
-/** Whether an instruction may ask for bodies of functions: only then is the workspace searched for stubs. */
+/** Whether an instruction may ask for function bodies: only then is the workspace searched for stubs. */
 export function mayAskForBodies(instruction: string): boolean {
   return /\.py\b|\bfunctions?\b|\bmethods?\b/i.test(instruction) || speaksOfStubs.test(instruction)
 }
@@ -23,7 +23,7 @@ export function mayAskForBodies(instruction: string): boolean {
 const speaksOfStubs =
   /\bimplement|NotImplemented|\bTODO\b|\bstubs?\b|\b(?:complete|finish|fill in|write)\b.{0,40}\b(?:functions?|methods?)\b/i
 
-/** Python, which reads files exactly: prints a line for each function whose only statement does nothing. */
+/** Python, which parses files exactly: prints a line for each function whose only statement does nothing. */
 const finder = `
 import ast, os, sys
 
@@ -93,10 +93,13 @@ for folder, folders, files in os.walk(os.getcwd()):
             pass
 `
 
-/** Prints the stubs of the working directory, a line each; nothing where there is no Python. */
+/** Prints the stubs of the working directory, one per line; nothing if there is no Python. */
 export const findStubsScript = `command -v python3 > /dev/null && PYTHONUTF8=1 python3 -I -S -c ${shellQuote(finder)} 2> /dev/null | head -n 2000`
 
-/** Reads what `findStubsScript` printed, and takes the stubs that the instruction asks for: those it names, or all when it names none. */
+/**
+ * Parses the output of `findStubsScript` and keeps the stubs that the instruction asks for: those it names, or all when
+ * it names none.
+ */
 export function stubsAskedFor(lines: readonly string[], instruction: string): Stub[] {
   const stubs = lines.flatMap((line) => {
     const [, path = '', name = '', ...rest] = stubLine.exec(line) ?? []
@@ -114,7 +117,7 @@ const stubLine = /^(\/[^\t]+)\t(\w+)\t(\d+)\t(\d+)\t(\d+)\t(\w*)\t([\w*=, ()]*)$
 
 const argument = 'the first argument'
 const above = 'what the class above does'
-/** Few are tried where the tests are slow, so the likeliest are first. */
+/** The likeliest come first, because only a few are tried when the tests are slow. */
 const results = ['None', '[]', argument, above, '{}', "''", '0', 'True', 'False']
 
 /** Solutions that give all of these functions the same trivial body. */
@@ -130,7 +133,7 @@ export function shallowBodies(stubs: readonly Stub[]): ShallowSolution[] {
       .map((path) => {
         const edits = stubs.filter((stub) => stub.path === path).map((stub) => edit(stub, result))
         const file = shellQuote(path)
-        // Each has a time of its own: Python takes compiled code of the same second and size for that of this file.
+        // Each file gets a different time: Python reuses compiled code if a file's time (in seconds) and size match.
         return `LC_ALL=C sed -i ${edits.join(' ')} ${file}\ntouch -d @${1_000_000_000 + nth} ${file}`
       })
       .join('\n'),
@@ -144,7 +147,7 @@ function edit(stub: Stub, result: string): string {
     [above]: stub.above === '' ? 'None' : `super().${stub.above}`,
   }
   const statement = `return ${told[result] ?? result}`
-  // Only its documentation is there: the statement goes on behind it.
+  // It has only a docstring, so the statement goes after it.
   if (last < first) return `-e ${shellQuote(`${last}s/$/; ${statement}/`)}`
   const replaced = `-e ${shellQuote(`${first}s/^\\(.\\{${column}\\}\\).*/\\1${statement}/`)}`
   return last > first ? `${replaced} -e '${first + 1},${last}d'` : replaced

@@ -1,9 +1,9 @@
 import { shellQuote } from '../../../lib/shell.ts'
 
-/** What a file that is asked for has to hold so that running it gives a text, its input, or the output of a command. */
+/** What a program must contain to print a text, its input, or the output of a command. */
 interface Language {
   readonly print: (text: string) => string
-  /** Prints the file of this name where the program runs, else what it reads. */
+  /** Prints the file of this name if it exists where the program runs, otherwise standard input. */
   readonly copy: (name: string) => string
   readonly command: (command: string) => string
 }
@@ -44,7 +44,7 @@ const languages: Readonly<Record<string, Language>> = {
   },
 }
 
-/** The language of a file that is a program, by its ending; null for all others. */
+/** The language of a program file, by its extension; null for all other files. */
 export function languageOf(target: string): Language | null {
   const ending = /\.(\w+)$/.exec(target)?.[1] ?? ''
   return Object.hasOwn(languages, ending) ? (languages[ending] ?? null) : null
@@ -59,7 +59,7 @@ export function writeProgram(target: string, program: string): string {
 
 const mostTables = 4
 
-/** Queries that look at tables and not at the question. The tables are those that the instruction shows how to make. */
+/** Queries that look at tables but not at the question. The tables are those the instruction shows how to create. */
 export function shallowQueries(instruction: string): string[] {
   const made = [...instruction.matchAll(/\bCREATE TABLE (?:IF NOT EXISTS )?["'`[]?(\w+)/gi)].map(
     ([, name = '']) => name,
@@ -76,7 +76,7 @@ export function shallowQueries(instruction: string): string[] {
 
 const quoted = (name: string) => `"${name}"`
 
-/** Functions that a new Python file has to define, by the words of the instruction: "that defines `f(x)`". */
+/** Functions that a new Python file must define, according to the wording of the instruction: "that defines `f(x)`". */
 export function functionsToDefine(instruction: string): string[] {
   const found = [
     ...instruction.matchAll(/\bdefin(?:es?|ing) (?:(?:a|the) )?(?:function )?`(?:def )?(\w+)\([^`]*\)[^`]*`/g),

@@ -11,13 +11,13 @@ export interface ShallowSolution {
 
 export interface ShallowAsk {
   readonly instruction: string
-  /** Files to be made, by absolute path. */
+  /** Files to create, by absolute path. */
   readonly targets: readonly string[]
-  /** Files that are there, by absolute path. */
+  /** Existing files, by absolute path. */
   readonly inputs: readonly string[]
 }
 
-/** What functions return that do not look at what is asked. */
+/** Return values of functions that ignore what is asked. */
 const results = ['None', '[]', 'first', '{}', "''", '0', 'True', 'False']
 const constants = ['0', '1', 'true', 'yes', '[]', '{}']
 const mostInputs = 3
@@ -25,7 +25,7 @@ const mostExamples = 4
 const mostFences = 8
 const mostBytes = 20_000
 
-/** The shallow solutions of a task, the likeliest to pay first. Each writes the same into every file that is asked for. */
+/** The shallow solutions of a task, the likeliest to be paid first. Each writes the same into every requested file. */
 export function shallowSolutions({ instruction, targets, inputs }: ShallowAsk): ShallowSolution[] {
   if (targets.length === 0) return []
   const everywhere = (name: string, write: (target: string) => string): ShallowSolution => ({
@@ -69,7 +69,7 @@ export function shallowSolutions({ instruction, targets, inputs }: ShallowAsk): 
   ]
 }
 
-/** What the instruction shows in fences, in code marks or in quotation marks, without paths: the longest first. */
+/** What the instruction shows in fences, backticks or quotation marks, without paths, longest first. */
 export function examplesIn(instruction: string): string[] {
   const prose = proseLines(instruction)
     .map(({ text }) => text)
@@ -81,12 +81,12 @@ export function examplesIn(instruction: string): string[] {
   return [...new Set(all)].sort((a, b) => b.length - a.length).slice(0, mostExamples)
 }
 
-/** What the instruction shows in fences, which may be the very program that is asked for. */
+/** What the instruction shows in fences, which may be the very program it asks for. */
 function fencesIn(instruction: string): string[] {
   return [...new Set(fencedIn(instruction).filter(isExample))].slice(0, mostFences)
 }
 
-/** What stands between fences. A closing one may stand at the end of a line. */
+/** The text between fences. A closing fence may be at the end of a line. */
 function fencedIn(instruction: string): string[] {
   const bodies: string[] = []
   let body: string[] | null = null
@@ -109,7 +109,7 @@ function isExample(text: string): boolean {
 
 const makeParent = (target: string) => `mkdir -p ${shellQuote(target.slice(0, target.lastIndexOf('/')) || '/')}`
 
-/** A file that is a program gets one that prints the text. */
+/** For a program file, writes a program that prints the text. */
 function writeText(target: string, text: string): string {
   const language = languageOf(target)
   return language
@@ -117,7 +117,7 @@ function writeText(target: string, text: string): string {
     : `printf '%s\\n' ${shellQuote(text)} > ${shellQuote(target)}`
 }
 
-/** A program that is asked for copies what it reads. */
+/** For a program file, writes a program that copies its input. */
 function copyInput(input: string, target: string): string {
   const language = languageOf(target)
   return language

@@ -10,20 +10,20 @@ import { readScript } from '../laws/law-scripts.ts'
 import type { TaskFiles } from '../task-files.ts'
 import { type Check, describeRewards } from '../verdict.ts'
 
-/** What solvers and a reviewer found out about a task. */
+/** The findings of solvers and a reviewer about a task. */
 export interface OpinionReport {
   readonly check: Check
-  /** Of each attempt that was scored, in words. */
+  /** The reward of each scored attempt, in words. */
   readonly rewards: readonly string[]
   readonly review: Review | null
-  /** Of solvers and reviewer; null when no price is known. */
+  /** For solvers and reviewer; null when no price is known. */
   readonly costUsd: number | null
 }
 
 export interface OpinionAsk {
   readonly task: Task
   readonly files: TaskFiles
-  /** The files that the task's own solution made, by path. */
+  /** The files made by the task's own solution, by path. */
   readonly made: ReadonlyMap<string, string>
   readonly opinion: Opinion
   /** Runs a solver in a trial of its own. */
@@ -32,7 +32,10 @@ export interface OpinionAsk {
   readonly signal: AbortSignal
 }
 
-/** Lets solvers who see only the instruction try a task, and asks a reviewer whether instruction, tests and results agree. */
+/**
+ * Lets solvers that see only the instruction try a task, and asks a reviewer whether instruction, tests and results
+ * agree.
+ */
 export async function checkOpinion(ask: OpinionAsk): Promise<OpinionReport> {
   const { task, files, made, opinion, signal } = ask
   const attempts: ShownResult[] = []
@@ -45,7 +48,7 @@ export async function checkOpinion(ask: OpinionAsk): Promise<OpinionReport> {
     const record = await ask.runSolver(agent)
     const { end, usage } = record
     costs.push(usage?.costUsd ?? null)
-    // Its 0 says nothing about the task, and a reviewer could take it for a fault of it.
+    // Its 0 says nothing about the task, and a reviewer could take it for a flaw of the task.
     if (hadNoValidReply(record)) failure = 'the solver’s model never gave a valid reply'
     else if (end.kind === 'scored') attempts.push({ reward: describeRewards(end.rewards), files: left() })
     else failure = end.kind === 'failed' ? `${end.failure.code}: ${end.failure.message}` : end.kind
@@ -70,7 +73,9 @@ export async function checkOpinion(ask: OpinionAsk): Promise<OpinionReport> {
   }
 }
 
-/** A disagreement rejects; its evidence is what the reviewer quotes, with the line where that begins. */
+/**
+ * A disagreement rejects the task; its evidence is what the reviewer quotes, with the line where the quotation begins.
+ */
 function judgeReview({ agrees, reason, quotes }: Review, task: ReviewedTask): Check {
   if (agrees) return { name: 'opinion', outcome: 'ok', reasons: [] }
   const evidence = quotes.map(({ part, text }) => `${placeOf(part, text, task)}: ${text}`)
