@@ -1,10 +1,10 @@
 import type { CommandAgentContext } from './shared/blackbox/command-agent.ts'
 import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
-/** The only ones it has of its own: others reach for the network or for a person. */
+/** Its only built-in tools that are enabled: others need the network or a person. */
 const ownTools = ['Bash', 'Read', 'Edit', 'Write']
 
-/** Anthropic's Claude Code, a program of its own that needs no Node; it speaks the messages API only. */
+/** Anthropic's Claude Code, a standalone program that needs no Node; it speaks only the messages API. */
 export default defineBlackbox(
   {
     name: 'claude-code',
@@ -18,7 +18,7 @@ export default defineBlackbox(
       ANTHROPIC_API_KEY: context.key,
       ...modelNames(context),
       CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(context.outputTokens),
-      // The model's client behind the gateway tries again by itself, but not once a reply has begun.
+      // The model's client behind the gateway retries by itself, but not once a reply has begun.
       CLAUDE_CODE_MAX_RETRIES: '2',
       MCP_TIMEOUT: '60000',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
@@ -27,10 +27,10 @@ export default defineBlackbox(
       DISABLE_ERROR_REPORTING: '1',
     }),
     argv: ({ toolDir, home, cpu, model, instruction, ...offers }) => [
-      // The package's own launcher is made by a script of it, and none of those runs.
+      // The package's own launcher is created by an install script, and those are not run.
       `${toolDir}/node_modules/@anthropic-ai/claude-code-linux-${cpu}/claude`,
       ...['-p', '--model', model, ...toolFlags(offers), '--mcp-config', `${home}/mcp.json`, '--strict-mcp-config'],
-      // Skills in its home count as settings of the user.
+      // It treats skills in its home as user settings.
       ...['--setting-sources', offers.skillsDir === null ? '' : 'user', '--output-format', 'stream-json', '--verbose'],
       ...['--', instruction],
     ],
@@ -38,14 +38,14 @@ export default defineBlackbox(
   'Anthropic’s Claude Code, from npm',
 )
 
-/** No user is there to give permission. */
+/** No user is present to grant permission. */
 function toolFlags({ mcpServers, skillsDir }: Pick<CommandAgentContext, 'mcpServers' | 'skillsDir'>): string[] {
   const tools = [...ownTools, ...(skillsDir === null ? [] : ['Skill'])]
   const allowed = [...tools, ...Object.keys(mcpServers).map((name) => `mcp__${name}`)]
   return ['--tools', tools.join(), '--allowedTools', allowed.join()]
 }
 
-/** Whatever size of model it thinks of, there is only this one. */
+/** Whatever model size it asks for, there is only this one. */
 function modelNames({ model }: CommandAgentContext): Record<string, string> {
   const sizes = ['OPUS', 'SONNET', 'HAIKU'].map((size) => `ANTHROPIC_DEFAULT_${size}_MODEL`)
   return Object.fromEntries([...sizes, 'ANTHROPIC_SMALL_FAST_MODEL'].map((name) => [name, model]))

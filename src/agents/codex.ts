@@ -2,7 +2,7 @@ import { stringify } from 'smol-toml'
 import type { CommandAgentContext } from './shared/blackbox/command-agent.ts'
 import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
-/** OpenAI's Codex, which speaks the responses API only. */
+/** OpenAI's Codex, which speaks only the responses API. */
 export default defineBlackbox(
   {
     name: 'codex',
@@ -11,13 +11,13 @@ export default defineBlackbox(
       if (transport === 'sse') return null
       return { ...(transport === 'stdio' ? { command, args } : { url }), startup_timeout_sec: 60 }
     },
-    // Not in its own home, where it puts skills that it brings along.
+    // Not in its own home, where it puts the skills it ships with.
     skills: '.agents/skills',
     files: (context) => ({ [`${context.home}/.codex/config.toml`]: stringify(config(context)) }),
     env: ({ home, key }) => ({ CODEX_HOME: `${home}/.codex`, GATEWAY_KEY: key }),
     argv: ({ toolDir, instruction }) => [
       `${toolDir}/node_modules/.bin/codex`,
-      // The sandbox is the trial's own; a second one inside it cannot be made.
+      // The trial already has a sandbox, and no second one can be made inside it.
       ...['exec', '--json', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', '--'],
       instruction,
     ],
@@ -25,7 +25,7 @@ export default defineBlackbox(
   'OpenAI Codex, from npm',
 )
 
-/** Everything that reaches for the network without being asked is off. */
+/** Turns off everything that uses the network without being asked. */
 function config({ baseUrl, model, contextTokens, mcpServers }: CommandAgentContext) {
   return {
     model,
@@ -39,7 +39,7 @@ function config({ baseUrl, model, contextTokens, mcpServers }: CommandAgentConte
         base_url: `${baseUrl}/v1`,
         env_key: 'GATEWAY_KEY',
         wire_api: 'responses',
-        // The model's client behind the gateway tries again by itself, but not once a reply has begun.
+        // The model's client behind the gateway retries by itself, but not once a reply has begun.
         request_max_retries: 0,
         stream_max_retries: 2,
       },
@@ -52,7 +52,7 @@ function config({ baseUrl, model, contextTokens, mcpServers }: CommandAgentConte
       multi_agent: false,
       goals: false,
     },
-    // Otherwise it begins without the tools of a server that takes more than a moment to start.
+    // Otherwise it starts without the tools of a server that takes more than a moment to start.
     mcp_optional_startup_grace_ms: 60_000,
     mcp_servers: mcpServers,
     analytics: { enabled: false },

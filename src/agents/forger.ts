@@ -6,9 +6,9 @@ import { sandboxPaths } from '../core/task-paths.ts'
 const { tests, verifierLogs } = sandboxPaths
 
 /**
- * A hostile stand-in for an agent that cheats: it solves nothing and tries to be paid anyway. `tasks check` runs it to show
- * that forging does not pay. Its attacks are the ones listed in the script below and no others; it breaks nothing else,
- * and it lives and dies in its sandbox.
+ * A hostile stand-in for an agent that cheats: it solves nothing and tries to be rewarded anyway. `tasks check` runs it
+ * to show that forging does not pay. It makes only the attacks listed in the script below, damages nothing else, and
+ * does not outlive its sandbox.
  */
 export default definePlugin({
   name: 'forger',
@@ -26,7 +26,7 @@ export default definePlugin({
   make: (how): Agent => ({ name: 'forger', version: '1.2.0', solve: (at) => forge(at, how) }),
 })
 
-/** Whether an attack works shows in the score, so a command that fails is no error. */
+/** The score shows whether an attack works, so a failing command is not an error. */
 async function forge(at: AgentAt, how: { readonly link: boolean; readonly system: boolean }): Promise<AgentExit> {
   const options = { timeoutSec: 30, signal: at.signal, ...(at.user !== undefined && { user: at.user }) }
   const words = [how.link ? 'link' : 'files', how.system ? 'system' : 'tests']
@@ -35,7 +35,11 @@ async function forge(at: AgentAt, how: { readonly link: boolean; readonly system
   return { kind: 'finished' }
 }
 
-/** The loop runs no program but bash itself and rests a millisecond each time: it still wins the race against tests that just ended, and leaves the processor to them. It writes only what is not there, to be caught with no half-written file. */
+/**
+ * The loop runs no program but bash itself and sleeps a millisecond each time: it still wins the race against tests
+ * that have just ended, while leaving the processor to them. It writes only missing files, so that it is never caught
+ * with a half-written one.
+ */
 const attacks = `
 export loot=/tmp/forged-logs
 mkdir -p $loot

@@ -1,15 +1,15 @@
 import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
-/** Everything that reaches for the network without being asked is off. */
+/** Turns off everything that uses the network without being asked. */
 const settings = {
-  // The model's client behind the gateway tries again by itself, but not once a reply has begun.
+  // The model's client behind the gateway retries by itself, but not once a reply has begun.
   general: { enableAutoUpdate: false, maxAttempts: 2 },
   privacy: { usageStatisticsEnabled: false },
   telemetry: { enabled: false },
   security: { auth: { selectedType: 'gemini-api-key' } },
 }
 
-/** Google's Gemini CLI, which speaks generateContent only; needs Node 20 or later in the sandbox. */
+/** Google's Gemini CLI, which speaks only generateContent; needs Node 20 or later in the sandbox. */
 export default defineBlackbox(
   {
     name: 'gemini-cli',

@@ -1,10 +1,10 @@
 import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
-/** The mini-SWE-agent, asked over chat completions; needs in the sandbox the Python it was installed for. */
+/** The mini-SWE-agent, using chat completions; the sandbox needs the Python version it was installed for. */
 export default defineBlackbox(
   {
     name: 'mini-swe-agent',
-    // Its model library loads this one with the first call that has tools, but does not ask for it.
+    // Its model library loads this package at the first call with tools, but does not declare it.
     tool: { pip: 'mini-swe-agent', version: '2.4.6', also: ['mcp==2.3.0'] },
     files: () => ({}),
     env: ({ toolDir, home, baseUrl, key }) => ({
@@ -15,7 +15,7 @@ export default defineBlackbox(
       MSWEA_CONFIGURED: 'true',
       MSWEA_GLOBAL_CONFIG_DIR: `${home}/.config/mini-swe-agent`,
       MSWEA_SILENT_STARTUP: '1',
-      // What a call costs is known outside.
+      // The gateway already tracks the cost of calls.
       MSWEA_COST_TRACKING: 'ignore_errors',
       LITELLM_LOCAL_MODEL_COST_MAP: 'True',
     }),

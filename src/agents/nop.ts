@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Agent } from '../core/agent.ts'
 import { definePlugin } from '../core/plugin.ts'
 
-/** An agent that does nothing: what a task gives it is the score of no work at all. */
+/** An agent that does nothing: its score on a task is the score of no work at all. */
 export default definePlugin({
   name: 'nop',
   summary: 'does nothing',

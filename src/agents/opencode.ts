@@ -1,7 +1,7 @@
 import type { CommandAgentContext } from './shared/blackbox/command-agent.ts'
 import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
-/** The opencode agent, a program of its own that needs no Node; asked here over chat completions. */
+/** The opencode agent, a standalone program that needs no Node; used here over chat completions. */
 export default defineBlackbox(
   {
     name: 'opencode',
@@ -19,9 +19,9 @@ export default defineBlackbox(
       OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
     }),
     argv: ({ toolDir, cpu, model, instruction }) => [
-      // The package's own launcher is made by a script of it, and none of those runs.
+      // The package's own launcher is created by an install script, and those are not run.
       `${toolDir}/node_modules/opencode-linux-${cpu}/bin/opencode`,
-      // With a title it does not ask the model for one.
+      // Given a title, it does not ask the model for one.
       ...['run', '--format', 'json', '--title', 'task', '-m', `gateway/${model}`, '--', instruction],
     ],
   },

@@ -1,6 +1,6 @@
 import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
-/** The OpenHands command line, asked over chat completions; needs Python 3.12 in the sandbox. */
+/** The OpenHands command line, using chat completions; needs Python 3.12 in the sandbox. */
 export default defineBlackbox(
   {
     name: 'openhands',

@@ -25,7 +25,7 @@ export default definePlugin({
   }),
 })
 
-/** A solution that exits badly is written down and still verified: the tests have the last word. */
+/** A solution with a non-zero exit code is recorded and still verified: the tests decide. */
 async function runSolution(at: AgentAt, hostEnv: HostEnv): Promise<AgentExit> {
   const { dir, executable } = await findSolution(at)
   await at.sandbox.uploadDir(dir, sandboxPaths.solution)
@@ -39,7 +39,7 @@ async function runSolution(at: AgentAt, hostEnv: HostEnv): Promise<AgentExit> {
     },
   )
   if (exitCode !== 0) {
-    // What the solution says goes into its log: this is about why it could not even start.
+    // The solution's own output goes to its log; this is about why it could not even start.
     const reason = stderr.trim().slice(0, 500)
     at.record.log(`solve.sh exited with ${exitCode}${reason && `: ${reason}`}`)
     await writeFile(join(at.logsDir, 'exit-code.txt'), String(exitCode))

@@ -6,7 +6,7 @@ export default defineBlackbox(
   {
     name: 'pi',
     tool: { npm: '@mariozechner/pi-coding-agent', version: '0.73.1' },
-    // It knows no MCP: its makers want programs with a page of help instead.
+    // It does not support MCP: its makers prefer programs with a help page.
     skills: '.pi/agent/skills',
     files: (context) => ({ [`${context.home}/.pi/agent/models.json`]: JSON.stringify(models(context), null, 2) }),
     env: () => ({ PI_OFFLINE: '1', PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0' }),

@@ -1,17 +1,17 @@
 import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
-/** Everything that reaches for the network without being asked is off. */
+/** Turns off everything that uses the network without being asked. */
 const settings = {
   general: { enableAutoUpdate: false },
   privacy: { usageStatisticsEnabled: false },
   telemetry: { enabled: false },
-  // Without a terminal it takes a command as over once the process ends, and can lose output that is still on its way.
+  // Without a terminal, it considers a command finished once the process ends, and can lose output still in transit.
   tools: { shell: { enableInteractiveShell: true } },
-  // The model's client behind the gateway tries again by itself, but not once a reply has begun.
+  // The model's client behind the gateway retries by itself, but not once a reply has begun.
   model: { generationConfig: { maxRetries: 2 } },
 }
 
-/** Qwen Code, asked over chat completions; needs Node 20 or later in the sandbox. */
+/** Qwen Code, using chat completions; needs Node 20 or later in the sandbox. */
 export default defineBlackbox(
   {
     name: 'qwen-coder',

@@ -3,7 +3,7 @@ import { UserError } from '../core/errors.ts'
 import type { Engine } from '../core/model.ts'
 import { definePlugin } from '../core/plugin.ts'
 
-/** No model at all, for work that needs none. */
+/** No model, for work that needs none. */
 export default definePlugin({
   name: 'none',
   summary: 'no model, for work that needs none',

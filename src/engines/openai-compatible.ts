@@ -5,7 +5,7 @@ import { findApiKey } from './shared/client/api-key.ts'
 import { makeEngine } from './shared/client/make-engine.ts'
 import { address, serverOptions } from './shared/client/options.ts'
 
-/** One address or several: a list, or with commas between them. */
+/** One or more addresses: a list, or separated by commas. */
 const addresses = z
   .union([z.string(), z.array(z.string())])
   .transform((given) => [given].flat().flatMap((text) => text.split(',').map((each) => each.trim())))
@@ -15,7 +15,10 @@ function metricsAt(apiBase: string): string {
   return `${apiBase.replace(/\/+$/, '').replace(/\/v\d+$/, '')}/metrics`
 }
 
-/** Any server that speaks OpenAI's chat completions: vLLM, SGLang, llama.cpp and others. It is looked at before calls. */
+/**
+ * Any server that speaks OpenAI's chat completions: vLLM, SGLang, llama.cpp and others. Its health is checked before
+ * calls.
+ */
 export default definePlugin({
   name: 'openai-compatible',
   summary: 'a server that speaks OpenAI’s dialect: vLLM, SGLang, llama.cpp, ...',

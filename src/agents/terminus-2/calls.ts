@@ -5,7 +5,7 @@ import type { CallOptions, ChatMessage, ModelClient, ModelReply, ModelRequest } 
 import type { Settings } from './options.ts'
 import type { Segment } from './rollout.ts'
 
-/** How a call ended that was paid for. */
+/** The outcome of a call that was paid for. */
 export type Answer =
   | { readonly kind: 'reply'; readonly reply: ModelReply }
   /** The conversation does not fit into the model's context. */
@@ -16,7 +16,7 @@ export class OutOfBudget extends Error {}
 
 type Totals = { -readonly [Key in keyof Usage]: Usage[Key] }
 
-/** Every call of a run goes through here, and is counted however it ends. */
+/** Every call of a run goes through here and is counted however it ends. */
 export class Calls {
   readonly totals: Totals = { inputTokens: null, cacheTokens: null, outputTokens: null, costUsd: null }
   readonly timesMs: number[] = []
@@ -31,11 +31,12 @@ export class Calls {
   ) {
     const { request, timeoutSec } = readCallSettings(settings)
     this.base = request
-    // A server that asks to be left alone for longer than the run has time fails it at once: that is no run out of time.
+    // If a server asks for a longer pause than the run has time left, the call fails at once: that must not count as
+    // running out of time.
     this.options = { signal, ...(timeoutSec !== undefined && { timeoutSec }), ...(deadline && { deadline }) }
   }
 
-  /** `purpose`: what a call is for that is not part of the main conversation. */
+  /** `purpose`: what a call outside the main conversation is for. */
   async make(messages: readonly ChatMessage[], segment: Segment, purpose?: string): Promise<Answer> {
     const request = { ...this.base, messages, ...(purpose !== undefined && { purpose }) }
     const outcome = await this.client.complete(request, this.options)
@@ -47,7 +48,7 @@ export class Calls {
     return { kind: 'reply', reply }
   }
 
-  /** What the calls were asked for, without the conversation. */
+  /** The settings of the calls, without the conversation. */
   get request(): Omit<ModelRequest, 'messages'> {
     return this.base
   }
@@ -81,14 +82,16 @@ const known = z.object({
   extra_body: z.record(z.string(), z.unknown()).optional(),
 })
 
-/** Settings of a Python client that say where and how to send, not what: the code that makes the client knows them. */
+/**
+ * Settings of a Python client that say where and how to send, not what; the code that makes the client handles them.
+ */
 const notForTheBody = [
   ...Object.keys(known.shape),
   ...['api_key', 'api_base', 'base_url', 'api_version', 'model', 'messages', 'stream', 'max_retries', 'num_retries'],
   ...['drop_params', 'custom_llm_provider', 'extra_headers', 'headers'],
 ]
 
-/** Settings by the API's names as a request; throws UserError that names a wrong one. */
+/** Parses settings with the API's names into a request; throws UserError that names a wrong one. */
 export function readCallSettings(settings: Settings): {
   readonly request: Omit<ModelRequest, 'messages'>
   readonly timeoutSec: number | undefined

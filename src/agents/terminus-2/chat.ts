@@ -1,11 +1,13 @@
 import type { ChatMessage, ModelClient, ModelReply } from '../../core/model.ts'
 
-/** The main conversation: what was asked and answered so far, and how large that is. */
+/** The main conversation: everything asked and answered so far, and its size. */
 export class Chat {
   private history: ChatMessage[] = []
-  /** As the server counted the conversation at its last reply; null when it has changed since. */
+  /** The server's token count at the last reply; null when the conversation has changed since. */
   private counted: number | null = null
-  /** Prompts that got no text back. They are asked again with the next one, because a conversation has no empty turns. */
+  /**
+   * Prompts that got no text back. They are sent again with the next one, because a conversation has no empty turns.
+   */
   private unanswered = ''
 
   constructor(
@@ -40,21 +42,24 @@ export class Chat {
     this.counted = estimated || inputTokens === 0 ? null : inputTokens + outputTokens
   }
 
-  /** Another conversation takes the place of this one. */
+  /** Replaces the conversation. */
   replace(messages: readonly ChatMessage[]): void {
     this.history = [...messages]
     this.counted = null
     this.unanswered = ''
   }
 
-  /** Tokens of the conversation so far, and of one more question. */
+  /** Tokens of the conversation so far, plus one more question. */
   size(prompt = ''): number {
     const count = (messages: readonly ChatMessage[]) => this.client.countTokens(messages).tokens
     if (this.counted === null) return count(prompt === '' ? this.history : this.asking(prompt))
     return this.counted + (prompt === '' ? 0 : count([{ role: 'user', content: this.unanswered + prompt }]))
   }
 
-  /** The conversation without its last exchanges, so that as many tokens are free in a context of that size; the first message stays. */
+  /**
+   * The conversation without its last exchanges, so that this many tokens are free in a context of that size; the first
+   * message stays.
+   */
   unwound(limitTokens: number, freeTokens: number): ChatMessage[] {
     let kept = this.history.slice(0, Math.max(1, this.history.length - 2))
     while (kept.length > 2 && limitTokens - this.client.countTokens(kept).tokens < freeTokens) kept = kept.slice(0, -2)

@@ -3,7 +3,10 @@ import type { SubagentRef } from '../../formats/atif/trajectory.ts'
 import type { Run } from './run.ts'
 
 const screenChars = 1000
-/** After a handoff the conversation grows by this many messages before it is looked at again, so that handing off cannot go round in circles. */
+/**
+ * After a handoff, the conversation must grow by this many messages before the next check, so that handoffs cannot
+ * loop.
+ */
 const growthMessages = 4
 
 interface Handoff {
@@ -11,7 +14,7 @@ interface Handoff {
   readonly prompt: string
 }
 
-/** Keeps the conversation within the model's context: by handing the work over to a successor that knows a summary. */
+/** Keeps the conversation within the model's context by handing the work over to a successor that gets a summary. */
 export class Context {
   private handoffs = 0
   private messagesAtHandoff = 0
@@ -22,7 +25,7 @@ export class Context {
     return this.handoffs
   }
 
-  /** Before a call: hands off when too little room is left. Gives the question to ask, the same one or a new one. */
+  /** Before a call: hands off when too little room is left. Returns the question to ask, the same or a new one. */
   async ensureRoom(prompt: string): Promise<string> {
     const { settings, limits, chat } = this.run
     const grown = chat.messages.length - this.messagesAtHandoff
@@ -35,14 +38,14 @@ export class Context {
   }
 
   /**
-   * After a call that did not fit: hands off, each time in a row with less. Gives the question to ask instead;
-   * null when nothing helps.
+   * After a call that did not fit: hands off, with less context each consecutive time. Returns the question to ask
+   * instead; null when nothing helps.
    */
   async recover(prompt: string, timesInARow: number): Promise<string | null> {
     const { settings, limits, chat } = this.run
     const first = chat.messages[0]
     if (!settings.summarize || first === undefined || timesInARow > settings.caps.context) return null
-    // The server has the last word: what did not fit is as large as its context at least.
+    // The server decides: if the conversation did not fit, the real limit is at most its size.
     const limit = Math.min(limits.contextTokens, chat.size(prompt))
     const refs: SubagentRef[] = []
     const kept = chat.unwound(limit, limits.unwindFreeTokens)
@@ -54,7 +57,9 @@ export class Context {
     return this.accept(handoff, refs)
   }
 
-  /** Three calls: an account of the work, the successor's questions about it, the answers. Null when one of them came to nothing. */
+  /**
+   * Three calls: a summary of the work, the successor's questions about it, the answers. Null when one of them failed.
+   */
   private async fullHandoff(history: readonly ChatMessage[], refs: SubagentRef[]): Promise<Handoff | null> {
     const { instruction, prompts } = this.run
     const first = history[0]
@@ -74,7 +79,7 @@ export class Context {
     }
   }
 
-  /** Starts over with the first message, the end of the screen and, if it can be had, a short account. */
+  /** Starts over with the first message, the end of the screen and, if possible, a short summary. */
   private async restart(first: ChatMessage, isSummaryWanted: boolean, refs: SubagentRef[]): Promise<Handoff> {
     const { instruction, prompts } = this.run
     const terminal_state = (await this.screen()).slice(-screenChars)
@@ -91,7 +96,7 @@ export class Context {
     return settings.observations === 'pane' ? session.visiblePane() : session.visible()
   }
 
-  /** A call beside the main conversation. Null when there was no room for it either, or no text came back. */
+  /** A call outside the main conversation. Null when it did not fit either, or returned no text. */
   private async aside(
     kind: string,
     history: readonly ChatMessage[],

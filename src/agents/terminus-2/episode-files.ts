@@ -5,15 +5,15 @@ import type { ModelReply, ModelRequest } from '../../core/model.ts'
 import { maskedJson } from '../../lib/jsonl.ts'
 import { readJson } from '../../lib/parse-json.ts'
 
-/** What a call was, apart from the texts, to investigate a strange reply. */
+/** A call's details besides its texts, for investigating a strange reply. */
 export interface CallFacts {
   readonly model: string
   readonly messages: number
-  /** As it may be written down. */
+  /** The request in a form that may be recorded. */
   readonly request: Omit<ModelRequest, 'messages'>
 }
 
-/** Keeps what was asked and answered in every turn, while the turn goes on, without the trial's secrets. */
+/** Records what was asked and answered in every turn as it happens, without the trial's secrets. */
 export class EpisodeFiles {
   private last: Promise<void> = Promise.resolve()
 
@@ -38,7 +38,7 @@ export class EpisodeFiles {
     })
   }
 
-  /** Waits until all of it is on disk; throws what went wrong. */
+  /** Waits until everything is on disk; throws any error. */
   written(): Promise<void> {
     return blame('store', () => this.last)
   }

@@ -5,10 +5,10 @@ import { UserError } from '../../core/errors.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { findProgram } from '../../lib/programs.ts'
 
-/** A text in pieces: as it is, or the name of what goes there. */
+/** A text in pieces: each is literal, or the name of a placeholder. */
 export type Pieces = readonly (string | { readonly placeholder: string })[]
 
-/** What an installed Harbor's Terminus-2 says, in pieces. */
+/** The prompts of an installed Harbor's Terminus-2, in pieces. */
 export interface HarborPrompts {
   readonly where: string
   readonly prompts: Readonly<Record<string, Pieces>>
@@ -21,7 +21,10 @@ const saidSchema = z.object({
 
 const read = new Map<string, HarborPrompts>()
 
-/** Reads the prompts of a Harbor from its Python installation, once for each; nothing of it is kept. Throws UserError where there is none. */
+/**
+ * Reads the prompts from Harbor's Python installation, once per installation; nothing is stored. Throws UserError when
+ * there is none.
+ */
 export function readHarborPrompts(python: string | null): HarborPrompts {
   const program = python ?? usualPython()
   const known = read.get(program)
@@ -38,7 +41,7 @@ export function readHarborPrompts(python: string | null): HarborPrompts {
   return found
 }
 
-/** The Python that the program `harbor` runs on, else the one on the path. */
+/** The Python that the program `harbor` uses, otherwise the one on the path. */
 function usualPython(): string {
   const harbor = findProgram('harbor')
   const line = harbor === null ? '' : (readFileSync(harbor, 'utf8').split('\n', 1)[0] ?? '')
@@ -55,8 +58,8 @@ function parsed(text: string): unknown {
 }
 
 /**
- * Two prompts are files of Harbor's, the others are expressions in its source, which is read and not run: constants stay as
- * they are, and what is put in between becomes a placeholder.
+ * Two prompts are files in Harbor; the others are expressions in its source, which is parsed and not run: constants
+ * stay as they are, and interpolated values become placeholders.
  */
 const reader = `
 import ast, importlib.metadata, importlib.util, json, pathlib, string

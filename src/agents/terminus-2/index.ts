@@ -13,7 +13,7 @@ import { solve } from './solve.ts'
 
 const identity = { name: 'terminus-2', version: '2.0.0' } as const
 
-/** Harbor's own agent, rebuilt: one terminal, one conversation, keystrokes as JSON or XML. */
+/** Harbor's own agent, reimplemented: one terminal, one conversation, keystrokes as JSON or XML. */
 export default definePlugin({
   name: identity.name,
   summary: 'works in a terminal, one model reply at a time',

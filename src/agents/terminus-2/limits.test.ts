@@ -36,7 +36,7 @@ test('a prompt that leaves no room for a reply is refused, with what to do', () 
   )
   const wantsMuch = settings({ llm_kwargs: { max_tokens: 4000 } })
   expect(() => refuseTooLong(prompt, wantsMuch, model(4096))).toThrow(/and a reply 4000/)
-  // What a model reads and what it writes may have limits of their own.
+  // A model's input and output may have separate limits.
   const separate = settings({ llm_kwargs: { max_tokens: 4000 }, model_info: { max_input_tokens: 4096 } })
   expect(() => refuseTooLong(prompt, separate, model(4096))).not.toThrow()
 })

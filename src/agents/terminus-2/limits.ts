@@ -3,20 +3,20 @@ import type { ModelClient } from '../../core/model.ts'
 import { readCallSettings } from './calls.ts'
 import type { Settings } from './options.ts'
 
-/** How much room a conversation has, and how much of it is kept free. */
+/** A conversation's context size, and how much of it to keep free. */
 export interface Limits {
   readonly contextTokens: number
-  /** With fewer free tokens than this the work is handed off before the next call. */
+  /** With fewer free tokens than this, the work is handed off before the next call. */
   readonly keepFreeTokens: number
-  /** As many tokens are freed before a conversation that did not fit is summarized. */
+  /** How many tokens to free before a conversation that did not fit is summarized. */
   readonly unwindFreeTokens: number
   /** The longest observation. */
   readonly observationBytes: number
 }
 
-/** When nothing is known about a model. */
+/** Used when nothing is known about a model. */
 const unknownContext = 1_000_000
-/** Harbor's values, which suit a context of 32,000 tokens or more; below that they are the same shares of it. */
+/** Harbor's values, which suit a context of 32,000 tokens or more; smaller contexts use the same proportions. */
 const largeContext = 32_000
 const harborKeepFree = 8000
 const harborUnwindFree = 4000
@@ -24,7 +24,7 @@ const harborObservationBytes = 10_000
 /** The shortest reply worth asking for. */
 const replyTokens = 512
 
-/** The limits for a model. A threshold that was asked for is taken as it is. */
+/** The limits for a model. A threshold set by the user is taken as it is. */
 export function limitsOf(settings: Settings, { facts }: Pick<ModelClient, 'facts'>): Limits {
   const contextTokens = settings.modelInfo.maxInputTokens ?? facts.contextTokens ?? unknownContext
   const share = Math.min(1, contextTokens / largeContext)
@@ -32,7 +32,7 @@ export function limitsOf(settings: Settings, { facts }: Pick<ModelClient, 'facts
     contextTokens,
     keepFreeTokens: settings.keepFreeTokens ?? Math.floor(harborKeepFree * share),
     unwindFreeTokens: Math.floor(harborUnwindFree * share),
-    // A byte of output is often a fourth of a token, sometimes a whole one.
+    // A byte of output is often a quarter of a token, sometimes a whole one.
     observationBytes: Math.min(harborObservationBytes, Math.max(1000, contextTokens)),
   }
 }

@@ -10,7 +10,7 @@ import type { Run, StopReason } from './run.ts'
 
 const longestWaitMs = 60_000
 
-/** What a turn leads to: another question, or the end. */
+/** The outcome of a turn: another question, or the end. */
 type Next = { readonly prompt: string } | { readonly stop: StopReason }
 
 /** Asks and types, turn by turn, until the task is done or a limit is reached. */
@@ -22,9 +22,9 @@ export async function runLoop(run: Run): Promise<StopReason> {
 class Loop {
   private readonly context: Context
   private readonly inARow = { 'parse-errors': 0, 'output-length': 0, 'content-filter': 0, context: 0 }
-  /** The model said once that the task is done. A reply that cannot be read does not change that. */
+  /** The model has said once that the task is done. An unreadable reply does not change that. */
   private isDoneSaid = false
-  /** Replies that could be read. */
+  /** Replies that could be parsed. */
   private validReplies = 0
   private emptyInARow = 0
 
@@ -78,7 +78,7 @@ class Loop {
     }
   }
 
-  /** Does what a reply says, or says why nothing was done. */
+  /** Carries out a reply, or tells the model why nothing was done. */
   private async react(episode: number, reply: ModelReply): Promise<Next> {
     const { at, settings, dialect, prompts, story } = this.run
     const isCut = reply.finish === 'length' && !dialect.isWhole(reply.text)
@@ -119,8 +119,8 @@ class Loop {
   }
 
   /**
-   * What commands led to. As Harbor does, a pane that was shortened is shortened again: the note of the first time makes it
-   * too long once more, and what the model reads is how long that note was.
+   * The result of commands. As in Harbor, a truncated pane is truncated again: the note about the first truncation
+   * makes it too long once more, so the model reads a note about the length of that note.
    */
   private result(state: string, { warnings }: Parsed): string {
     const { settings, limits, prompts } = this.run
@@ -134,7 +134,7 @@ class Loop {
     await session.send(keystrokes, { ms, wait: settings.wait, signal })
   }
 
-  /** Tells the model to try again, unless it was told too often in a row. */
+  /** Tells the model to try again, unless that has happened too often in a row. */
   private again(trouble: keyof Caps & StopReason, words: string): Next {
     const { client, settings } = this.run
     const cap = settings.caps[trouble]

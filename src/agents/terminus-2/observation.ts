@@ -1,7 +1,7 @@
 import type { Look } from '../../lib/terminal/look.ts'
 import type { Run } from './run.ts'
 
-/** What the model is shown of the terminal. */
+/** What the model sees of the terminal. */
 export async function observe({
   session,
   settings,
@@ -12,14 +12,14 @@ export async function observe({
   return renderLook({ ...look, text }, limits.observationBytes)
 }
 
-/** A look with its heading, both ends of it when it is long. */
+/** A terminal view with its heading; if it is long, only both ends. */
 function renderLook({ kind, text }: Look, limitBytes: number): string {
   return limitOutput(`${kind === 'new' ? 'New Terminal Output:' : 'Current Terminal Screen:'}\n${text}`, limitBytes)
 }
 
 /** Keeps both ends of a long text; characters cut in two are left out. */
 export function limitOutput(text: string, limit: number): string {
-  // A character takes at most three bytes for each of its units.
+  // A UTF-16 code unit takes at most three bytes.
   if (text.length * 3 <= limit) return text
   const bytes = Buffer.from(text)
   if (bytes.length <= limit) return text
@@ -32,7 +32,7 @@ export function limitOutput(text: string, limit: number): string {
   return `${head}\n[... output limited to ${limit} bytes; ${tailStart - headEnd} interior bytes omitted ...]\n${tail}`
 }
 
-/** Whether a character began before this byte and is not over yet. */
+/** Whether this byte is in the middle of a character. */
 function isInside(bytes: Buffer, at: number): boolean {
   return ((bytes[at] ?? 0) & 0xc0) === 0x80
 }

@@ -6,7 +6,7 @@ const texts = z.record(z.string(), z.string())
 const values = z.record(z.string(), z.unknown())
 const times = z.int().positive()
 
-/** Keyword arguments by Harbor's names, and some of ours; others are refused. */
+/** Keyword arguments with Harbor's names, and some of our own; others are refused. */
 export const optionsSchema = z
   .strictObject({
     max_turns: turns,
@@ -103,7 +103,7 @@ export const optionsSchema = z
 
 export type Options = z.output<typeof optionsSchema>
 
-/** What one run is told, ready for use. */
+/** The settings of one run, ready for use. */
 export interface Settings {
   readonly maxTurns: number
   readonly isTurnsLimited: boolean
@@ -155,7 +155,7 @@ export interface Caps {
 
 const unlimitedTurns = 1_000_000
 
-/** The settings of a run; each run without a session id gets one of its own. */
+/** The settings of a run; a run without a session id gets a new one. */
 export function makeSettings(options: Options): Settings {
   const turns = options.max_turns ?? options.max_episodes ?? options.episodes ?? null
   return {

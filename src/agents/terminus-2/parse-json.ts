@@ -5,7 +5,7 @@ import { type Command, type Dialect, defaultDurationSec, type Parsed, unusable }
 /** Replies as one JSON object: analysis, plan, commands and, at the end, task_complete. */
 export const jsonDialect: Dialect = { replyName: 'JSON response', parse: parseJsonReply, isWhole }
 
-/** Reads a reply; one that cannot be read is tried again with small corrections, which are told. */
+/** Parses a reply; if that fails, tries again with small corrections, which are reported. */
 export function parseJsonReply(reply: string): Parsed {
   const first = tryParse(reply)
   if (first.error === '') return first
@@ -50,7 +50,7 @@ function readFields(fields: Record<string, unknown>, content: string, warnings: 
   if (!Array.isArray(fields.commands)) return unusable("Field 'commands' must be an array", warnings)
   const read = readCommands(fields.commands, warnings)
   if (read.error === '') return { analysis, plan, commands: read.commands, isComplete, error: '', warnings }
-  // A model that says the task is done is not asked to repeat it because of a command.
+  // If a model says that the task is done, a bad command is no reason to ask it again.
   if (!isComplete) return unusable(read.error, warnings)
   return { analysis, plan, commands: [], isComplete, error: '', warnings: [...warnings, read.error] }
 }
@@ -109,7 +109,10 @@ function orderWarnings(content: string): string[] {
   return isOrdered ? [] : ['Fields are out of order; expected analysis, plan, commands']
 }
 
-/** The first object whose braces match, strings and escapes respected; a closing brace too many hides what it should have opened. */
+/**
+ * The first object with matching braces, respecting strings and escapes; with a surplus closing brace the object is not
+ * found.
+ */
 function findObject(text: string): { readonly start: number; readonly end: number } | null {
   let start = -1
   let depth = 0
@@ -136,17 +139,17 @@ function closeBraces(reply: string): string | null {
   return open > 0 ? reply + '}'.repeat(open) : null
 }
 
-/** Longer replies are not searched by trial: it takes time that grows faster than they do. */
+/** Longer replies are not searched by trial and error, which takes more than linear time. */
 const searchedChars = 200_000
 
-/** An object with objects in it, but nothing deeper. */
+/** An object that contains objects, but nothing deeper. */
 function embeddedObject(reply: string): string | null {
   if (reply.length > searchedChars) return null
   for (const [candidate] of reply.matchAll(/\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}/g)) {
     try {
       if (isRecord(readJson(candidate))) return candidate
     } catch {
-      // The next one may be whole.
+      // The next one may be valid.
     }
   }
   return null

@@ -1,6 +1,6 @@
 import { type Command, type Dialect, defaultDurationSec, type Parsed, unusable } from './parsed.ts'
 
-/** Replies as a `<response>` of sections, whose keystrokes are plain text and not XML at all. */
+/** Replies as a `<response>` of sections, whose keystrokes are plain text and not XML. */
 export const xmlDialect: Dialect = { replyName: 'response', parse: parseXmlReply, isWhole }
 
 const openTag = '<response>'
@@ -8,7 +8,7 @@ const closeTag = '</response>'
 const sectionNames = ['analysis', 'plan', 'commands', 'task_complete'] as const
 type SectionName = (typeof sectionNames)[number]
 
-/** Reads a reply; what is missing at its end is taken as said, which is told. */
+/** Parses a reply; a missing end is filled in, which is reported. */
 export function parseXmlReply(reply: string): Parsed {
   const start = reply.indexOf(openTag)
   if (start < 0) return unusable('No <response> tag found')
@@ -42,7 +42,7 @@ function isWhole(reply: string): boolean {
   return reply.includes(closeTag) && parseXmlReply(reply).error === ''
 }
 
-/** Goes from one tag to the next, so that what stands inside a section is never taken for one. */
+/** Goes from one tag to the next, so that text inside a section is never mistaken for a tag. */
 function readSections(body: string, warnings: string[]): Map<SectionName, string> {
   const found = new Map<SectionName, string>()
   let at = 0
@@ -91,9 +91,9 @@ function readCommands(text: string, warnings: string[]): Command[] {
 
 interface Blocks {
   readonly blocks: { readonly attributes: string; readonly keystrokes: string }[]
-  /** What stands between them. */
+  /** The text outside the sections. */
   readonly rest: string
-  /** Whether the last one has no end. */
+  /** Whether the last one is unterminated. */
   readonly isCut: boolean
 }
 

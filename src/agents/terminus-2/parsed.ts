@@ -1,31 +1,31 @@
-/** One thing to type, and how long to wait for it at most. */
+/** One thing to type, and the maximum time to wait for it. */
 export interface Command {
   readonly keystrokes: string
   readonly durationSec: number
 }
 
-/** What a reply of the model says, as far as it could be understood. */
+/** What a model's reply says, as far as it could be understood. */
 export interface Parsed {
   readonly analysis: string
   readonly plan: string
   readonly commands: readonly Command[]
   readonly isComplete: boolean
-  /** Why nothing was understood; empty when it was. */
+  /** Why nothing was understood; empty otherwise. */
   readonly error: string
   /** What the model should do better, one line each. */
   readonly warnings: readonly string[]
 }
 
-/** A way to write replies: the model is told about it, and its replies are read by it. */
+/** A format for replies, described to the model and used to parse its replies. */
 export interface Dialect {
-  /** What a reply in it is called when one asks for a proper one: "JSON response". */
+  /** The name of such a reply when asking for a proper one: "JSON response". */
   readonly replyName: string
   parse(reply: string): Parsed
-  /** Whether the reply, cut off at the output limit, had said everything before. */
+  /** Whether a reply cut off at the output limit was complete before the cut. */
   isWhole(reply: string): boolean
 }
 
-/** The wait when the model named none that can be used. */
+/** The wait when the model gave no usable one. */
 export const defaultDurationSec = 1
 
 /** A reply of which nothing could be used. */
@@ -35,7 +35,7 @@ export function unusable(error: string, warnings: readonly string[] = []): Parse
 
 const mostListed = 20
 
-/** Warnings as they are told to the model. */
+/** Warnings as shown to the model. */
 export function listed(warnings: readonly string[]): string {
   const more = warnings.length - mostListed
   const shown = more > 0 ? [...warnings.slice(0, mostListed), `and ${more} more like these`] : warnings

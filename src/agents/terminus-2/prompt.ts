@@ -4,12 +4,12 @@ import type { Prompts } from './prompts.ts'
 
 type Parser = 'json' | 'xml'
 
-/** The one message a run starts with: the rules, the task, and the terminal as it is. */
+/** The single message that starts a run: the rules, the task, and the current terminal. */
 export function firstPrompt(prompts: Prompts, parser: Parser, instruction: string, terminalState: string): string {
   return prompts.render(`first-${parser}`, { instruction, terminal_state: terminalState })
 }
 
-/** What a reply gets that could not be read. */
+/** The answer to a reply that could not be parsed. */
 export function parseErrorPrompt(prompts: Prompts, { error, warnings }: Parsed, { replyName }: Dialect): string {
   const more = warnings.length > 0 ? `\nWARNINGS: ${listed(warnings)}` : ''
   return prompts.render('parse-error', { feedback: `ERROR: ${error}${more}`, response_type: replyName })
@@ -26,12 +26,12 @@ export function confirmPrompt(prompts: Prompts, parser: Parser, terminalState: s
   return prompts.render(`confirm-${parser}`, { terminal_state: terminalState })
 }
 
-/** What a reply gets that was cut off. */
+/** The answer to a reply that was cut off. */
 export function tooLongPrompt(prompts: Prompts, limitTokens: number | null): string {
   return prompts.render('too-long', { limit: limitTokens === null ? 'the output limit' : `${limitTokens} tokens` })
 }
 
-/** How much time is left, as the model is told. */
+/** The remaining time, as shown to the model. */
 export function timeLeft(prompts: Prompts, deadline: Date): string {
   const seconds = Math.max(0, Math.round(msUntil(deadline) / 1000))
   return prompts.render('time-left', { seconds: String(seconds) })

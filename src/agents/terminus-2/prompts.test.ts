@@ -72,7 +72,7 @@ describe('prompt templates', () => {
   })
 })
 
-/** A program in the place of Python. */
+/** A program in place of Python. */
 function stub(script: string): string {
   const path = join(mkdtempSync(join(tmpdir(), 'python-')), 'python')
   writeFileSync(path, `#!/bin/sh\n${script}\n`)

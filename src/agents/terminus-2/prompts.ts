@@ -5,7 +5,7 @@ import { messageOf, UserError } from '../../core/errors.ts'
 import { packageRoot } from '../../lib/package-root.ts'
 import { type Pieces, readHarborPrompts } from './harbor-prompts.ts'
 
-/** Every text the agent sends, with the placeholders it must have and those it may have. */
+/** Every text the agent sends, with its required and optional placeholders. */
 const catalog = {
   'first-json': { needs: ['instruction', 'terminal_state'] },
   'first-xml': { needs: ['instruction', 'terminal_state'] },
@@ -31,7 +31,7 @@ export type PromptName = keyof typeof catalog
 export interface PromptSource {
   /** A folder with files that replace ours. */
   readonly folder?: string | null
-  /** Those of a Harbor that is installed here; its Python, when it is not the usual one. */
+  /** Those of an installed Harbor, and its Python if it is not the usual one. */
   readonly harbor?: { readonly python: string | null } | null
 }
 
@@ -39,11 +39,11 @@ export interface PromptSource {
 export class Prompts {
   private constructor(
     private readonly texts: ReadonlyMap<PromptName, Pieces>,
-    /** Which texts they are, for the record. */
+    /** Identifies the texts, for the record. */
     readonly digest: string,
   ) {}
 
-  /** Reads and checks all texts; throws UserError that names a file and what is wrong with it. */
+  /** Loads and checks all texts; throws UserError that names a bad file and what is wrong with it. */
   static load({ folder, harbor }: PromptSource = {}): Prompts {
     const texts = new Map(readFolder(join(packageRoot, 'src/agents/terminus-2/prompts')))
     if (harbor) {
@@ -94,7 +94,7 @@ function readText(path: string): string {
   }
 }
 
-/** As Jinja does, one line end at the end of the file is not part of the text. */
+/** As in Jinja, one line break at the end of the file is not part of the text. */
 function piecesOf(text: string, path: string): Pieces {
   const pieces: (string | { placeholder: string })[] = []
   const body = text.replace(/\r?\n$/, '')

@@ -3,10 +3,10 @@ import type { TokenDetails } from '../../core/model.ts'
 type Lists = { prompt_token_ids: TokenIds[]; completion_token_ids: TokenIds[]; logprobs: TokenIds[] }
 type TokenIds = readonly number[]
 
-/** Token ids of one conversation, call by call, as trainers read them. */
+/** Token ids of one conversation, call by call, in the form trainers read. */
 export type RolloutDetail = Partial<Lists>
 
-/** The calls of one conversation in order; its lists always have one entry per call. */
+/** The calls of one conversation in order; each of its lists has one entry per call. */
 export class Segment {
   private readonly lists: Lists = { prompt_token_ids: [], completion_token_ids: [], logprobs: [] }
   private readonly given = new Set<keyof Lists>()
@@ -17,7 +17,7 @@ export class Segment {
     this.push('logprobs', tokens?.logprobs)
   }
 
-  /** The lists themselves, which go on growing; one that no call had anything for is left out. */
+  /** The lists themselves, which keep growing; a list without any values is left out. */
   get detail(): RolloutDetail {
     return Object.fromEntries([...this.given].map((name) => [name, this.lists[name]]))
   }
@@ -28,7 +28,7 @@ export class Segment {
   }
 }
 
-/** All conversations of a run: first the main one, then one per call made aside. */
+/** All conversations of a run: the main one first, then one per call outside it. */
 export class Rollouts {
   readonly main = new Segment()
   private readonly asides: Segment[] = []

@@ -34,7 +34,7 @@ export interface Run {
   readonly dialect: Dialect
   readonly prompts: Prompts
   readonly session: TerminalSession
-  /** The task's words with everything added to them. */
+  /** The task's instruction with everything added to it. */
   readonly instruction: string
   readonly calls: Calls
   readonly chat: Chat

@@ -33,14 +33,17 @@ export interface Making {
   readonly settings: Settings
   readonly template: Template | null
   readonly prompts: Prompts
-  /** Settings of the calls as they may be written down. */
+  /** Settings of the calls in a form that may be recorded. */
   readonly shownCallSettings: Readonly<Record<string, unknown>>
 }
 
 /** How long to wait for the shell's first prompt. */
 const firstPromptMs = 3000
 
-/** One run, from opening the terminal to the reason it stopped. All its state is made here, so that steps of a task do not mix. */
+/**
+ * One run, from opening the terminal to the reason it stopped. All its state is created here, so that a task's steps do
+ * not mix.
+ */
 export async function solve(at: AgentAt, making: Making): Promise<AgentExit> {
   const client = clientOf(at, making)
   for (const note of making.settings.notes) at.record.log(note)
@@ -97,7 +100,7 @@ async function converse(at: AgentAt, making: Making, { client, signal, session }
     signal,
     client,
     settings,
-    // Servers tell how large their context is when they are first asked.
+    // Servers report their context size when they are first asked.
     get limits() {
       return limitsOf(settings, client)
     },
@@ -131,7 +134,7 @@ function metricsOf({ totals }: Calls): FinalMetrics {
   }
 }
 
-/** Replies that were useless too often in a row used up their turns. */
+/** Too many useless replies in a row count as running out of turns. */
 function exitOf(stop: StopReason): AgentExit {
   if (stop === 'task-complete' || stop === 'terminal-closed') return { kind: 'finished' }
   if (stop === 'context' || stop === 'cost' || stop === 'time') return { kind: 'limit', limit: stop }
@@ -142,12 +145,12 @@ function exitOf(stop: StopReason): AgentExit {
 interface Clock {
   /** Aborts when the trial is stopped, or a moment before its time is up. */
   readonly signal: AbortSignal
-  /** Whether the time was up before anything else stopped the run. */
+  /** Whether the time ran out before anything else stopped the run. */
   readonly isUp: boolean
   stop(): void
 }
 
-/** What is kept of the time to write down how it ended. */
+/** Time reserved for recording how the run ended. */
 const reserveMs = 1000
 const reserveShare = 0.05
 const maxTimerMs = 2 ** 31 - 1
@@ -180,16 +183,16 @@ function startClock({ deadline, signal }: Pick<AgentAt, 'deadline' | 'signal'>):
 
 const paneLimitBytes = 16 * 1024 * 1024
 
-/** The terminal that programs believe to be in: inside tmux, wherever the image knows such a terminal. */
+/** The TERM that programs see: that of tmux, if the image knows it. */
 const term = `for d in /etc /lib /usr/lib /usr/share; do [ -e $d/terminfo/t/tmux-256color ] && export TERM=tmux-256color; done`
 
-/** A login bash, or the shell there is; text is UTF-8 unless the image says otherwise. */
+/** A login bash, or whatever shell exists; text is UTF-8 unless the image says otherwise. */
 const shell = `${term}; export LANG="\${LANG:-C.UTF-8}"; SHELL=$(command -v bash) && export SHELL && exec bash --login; exec sh -l`
 
 /** The agent's terminal, whose output is kept in the trial's files. */
 interface AgentTerminal {
   readonly session: TerminalSession
-  /** Stops looking and recording. What runs in the terminal goes on: services are part of a solution. */
+  /** Stops watching and recording. Programs in the terminal keep running: services are part of a solution. */
   leave(): Promise<void>
 }
 

@@ -15,18 +15,18 @@ export interface StoryOptions {
   readonly settings: Settings
   readonly agent: { readonly name: string; readonly version: string }
   readonly model: string
-  /** Settings of the calls as they may be written down. */
+  /** Settings of the calls in a form that may be recorded. */
   readonly shownCallSettings: Readonly<Record<string, unknown>>
 }
 
-/** A call that is no part of the conversation. */
+/** A call outside the main conversation. */
 interface AsideCall {
   readonly history: readonly ChatMessage[]
   readonly prompt: string
   readonly reply: ModelReply
 }
 
-/** Writes the trajectory of a run, step by step, into its journal. */
+/** Writes a run's trajectory into its journal, step by step. */
 export class Story {
   private continuation = 0
   private isStarted = false
@@ -47,7 +47,7 @@ export class Story {
     this.step({ source: 'user', message: prompt })
   }
 
-  /** A reply as it came, and what was understood of it; null when nothing was tried to be. */
+  /** A reply as received, and how it was understood; null when it was not parsed. */
   answered(episode: number, reply: ModelReply, parsed: Parsed | null): void {
     const isRead = parsed !== null && parsed.error === '' && !this.options.settings.rawContent
     this.step({
@@ -58,12 +58,12 @@ export class Story {
     })
   }
 
-  /** What came of the last reply, word for word as the model sees it next. */
+  /** The result of the last reply, exactly as the model sees it next. */
   observed(content: string): void {
     this.journal.add({ kind: 'observe', file: this.file, observation: { results: [{ content }] } })
   }
 
-  /** A call made aside gets a trajectory of its own; the reference to it is returned. */
+  /** Gives a call outside the conversation its own trajectory; returns a reference to it. */
   aside(kind: string, index: number, { history, prompt, reply }: AsideCall): SubagentRef {
     const { sessionId } = this.options.settings
     const file = `trajectory.summarization-${index}-${kind}.json`
@@ -83,7 +83,7 @@ export class Story {
     return { session_id, trajectory_path: file }
   }
 
-  /** The conversation was replaced by a shorter one, which goes on with a new question. */
+  /** The conversation was replaced by a shorter one, which continues with a new question. */
   handedOff(
     refs: readonly SubagentRef[],
     messages: readonly ChatMessage[],
@@ -183,7 +183,7 @@ function totalsOf({ usage, costUsd }: ModelReply): FinalMetrics {
   }
 }
 
-/** A step that was said in another trajectory: context here, no one's training target. */
+/** A step copied from another trajectory: context here, never a training target. */
 function copied({ role, content }: ChatMessage): NewStep {
   return { source: role === 'assistant' ? 'agent' : 'user', message: content, is_copied_context: true }
 }

@@ -1,13 +1,13 @@
 import type { Random } from '../../lib/random.ts'
 
 export interface Choosing {
-  /** 0: always the likeliest. */
+  /** 0: always the likeliest token. */
   readonly temperature: number
-  /** Only the likeliest tokens that together have this share. */
+  /** Considers only the likeliest tokens that together have this probability. */
   readonly topP: number
 }
 
-/** The next token. */
+/** Chooses the next token. */
 export function chooseToken(logits: Float32Array, { temperature, topP }: Choosing, random: Random): number {
   const best = likeliest(logits)
   if (temperature <= 0) return best
@@ -41,7 +41,7 @@ function likeliest(logits: Float32Array): number {
   return best
 }
 
-/** How likely the model found a token, as a natural logarithm. */
+/** The probability that the model gave a token, as a natural logarithm. */
 export function logProbability(logits: Float32Array, token: number): number {
   const top = logits[likeliest(logits)] ?? 0
   let sum = 0

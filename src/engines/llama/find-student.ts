@@ -4,10 +4,10 @@ import { type PluginContext, pathFrom } from '../../core/plugin.ts'
 import { exists, namesIn } from '../../lib/files.ts'
 import { packageRoot } from '../../lib/package-root.ts'
 
-/** Students that come with this package, one folder each. */
+/** Students shipped with this package, one folder each. */
 const students = join(packageRoot, 'students')
 
-/** The GGUF file that a name means: a path, or a student of this package. */
+/** The GGUF file that a name refers to: a path, or a student of this package. */
 export async function findStudent(name: string, context: PluginContext): Promise<string> {
   if (name.endsWith('.gguf') || name.startsWith('.') || name.startsWith('/')) return pathFrom(context, name)
   const names = await namesIn(students)

@@ -12,7 +12,7 @@ const { api_base: _, api_key: __, api_key_env: ___, headers: ____, ...ofClient }
 
 const count = z.number().int().positive()
 
-/** A small model in this process, without a server and without native code. */
+/** A small model that runs in this process, without a server or native code. */
 export default definePlugin({
   name: 'llama',
   summary: 'a small student (GGUF, Qwen3) run in this process; no server, no GPU',

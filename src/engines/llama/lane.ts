@@ -1,20 +1,23 @@
 import { Worker } from 'node:worker_threads'
 import type { CompiledModule, SharedMemory } from './wasm/web-assembly.ts'
 
-/** A thread that computes steps of a model. */
+/** A thread that computes the steps of a model. */
 export interface Lane {
-  /** Computes the rows that were written into the lane's place in the memory. One step at a time. */
+  /** Computes the rows that were written into the lane's part of the memory. One step at a time. */
   step(rows: number, wanted: number): Promise<void>
 }
 
 export interface LaneSettings {
   readonly module: CompiledModule
   readonly memory: SharedMemory
-  /** The lane's place in the memory. */
+  /** Where the lane's part of the memory begins. */
   readonly at: number
 }
 
-/** All that the thread does itself; the rest is in the module. As text, it runs from the sources as from what is built of them. */
+/**
+ * All that the thread does itself; the rest is in the module. Kept as text, so that it runs both from the sources and
+ * from the build.
+ */
 const program = `
 const { parentPort, workerData: { module, memory, at } } = require('node:worker_threads')
 const { forward } = new WebAssembly.Instance(module, { env: { memory } }).exports
@@ -23,7 +26,7 @@ parentPort.on('message', ({ rows, wanted }) => {
   parentPort.postMessage(null)
 })`
 
-/** Makes a lane. Its thread starts with the first step, and does not keep the program alive between steps. */
+/** Makes a lane. Its thread starts with the first step and does not keep the program alive between steps. */
 export function makeLane(settings: LaneSettings): Lane {
   let worker: Worker | null = null
   let current: { done(): void; failed(error: Error): void } | null = null

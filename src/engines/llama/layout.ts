@@ -1,24 +1,24 @@
 import { type ModelShape, weightSizes } from './shape.ts'
 import { float, rowBytes } from './wasm/kernels.ts'
 
-/** Most tokens that one thread computes in a step. */
+/** The most tokens that one thread computes in a step. */
 export const maxRows = 64
 
-/** Bytes of a page of WebAssembly's memory, and the most that it can have. */
+/** Bytes per page of WebAssembly memory, and the maximum number of pages. */
 const pageBytes = 65_536
 const maxBytes = 65_536 * pageBytes
 
-/** Where everything is in the memory that all threads share. */
+/** The addresses of everything in the memory that all threads share. */
 export interface Layout {
   readonly weights: ReadonlyMap<string, number>
   /** Cosines and sines of every position. */
   readonly angles: number
-  /** Where each thread works: offsets of its parts are in `work`. */
+  /** Where each thread's part begins; `work` has the offsets within it. */
   readonly lanes: readonly number[]
   readonly work: WorkOffsets
-  /** The keys and values of one conversation each. */
+  /** Where the keys and values of each conversation begin. */
   readonly slots: readonly number[]
-  /** Bytes of the keys, or of the values, of one layer of one conversation. */
+  /** Bytes of the keys (or values) of one layer of one conversation. */
   readonly layerBytes: number
   readonly pages: number
 }
@@ -26,7 +26,7 @@ export interface Layout {
 export interface WorkOffsets {
   /** A table of the rows of a step. */
   readonly rows: number
-  /** Which rows of the step are asked for their next token. */
+  /** Which rows of the step need their next token. */
   readonly wanted: number
   readonly x: number
   readonly normed: number
@@ -37,12 +37,12 @@ export interface WorkOffsets {
   readonly gate: number
   readonly up: number
   readonly scores: number
-  /** The wanted rows, one behind the other. */
+  /** The wanted rows, contiguous. */
   readonly chosen: number
   readonly logits: number
 }
 
-/** Hands out places one behind the other, each at a multiple of 64. */
+/** Allocates places one after the other, each aligned to 64 bytes. */
 class Places {
   private next: number
   constructor(from = 0) {

@@ -2,7 +2,10 @@ import type { Layout } from './layout.ts'
 import type { ModelFile } from './model-file.ts'
 import { allocate, type SharedMemory } from './wasm/web-assembly.ts'
 
-/** Makes the memory of a model, with its weights and the angles of every position in it; null when the machine refuses that much. */
+/**
+ * Allocates a model's memory and fills in its weights and the angles of every position; null when the machine refuses
+ * that much.
+ */
 export function makeMemory(model: ModelFile, layout: Layout): SharedMemory | null {
   const memory = allocate(layout.pages)
   if (memory === null) return null

@@ -3,12 +3,12 @@ import { messageOf, UserError } from '../../core/errors.ts'
 import { type Gguf, GgufError, type GgufTensor, type GgufValue, readFloats, readGguf } from '../../formats/gguf.ts'
 import { type ModelShape, weightSizes } from './shape.ts'
 
-/** A model as its file has it, everything checked. */
+/** A model as its file describes it, fully checked. */
 export interface ModelFile {
   readonly shape: ModelShape
   readonly metadata: ReadonlyMap<string, GgufValue>
   readonly hasOutput: boolean
-  /** How many numbers a weight has. */
+  /** The number of values in a weight. */
   size(name: string): number
   /** Writes one weight as floats. */
   fill(name: string, out: Float32Array): void
@@ -17,7 +17,10 @@ export interface ModelFile {
 /** Larger ones belong on a server. */
 const maxFileBytes = 1024 ** 3
 
-/** Reads a GGUF file of a small Qwen3 model and does something with it. What is wrong with the file is a UserError that says what was expected. */
+/**
+ * Opens a GGUF file of a small Qwen3 model and passes it to `use`. If something is wrong with the file, a UserError
+ * says what was expected.
+ */
 export async function loadModelFile<T>(path: string, use: (model: ModelFile) => Promise<T>): Promise<T> {
   try {
     const { size } = await stat(path)
@@ -71,7 +74,7 @@ function readShape(metadata: Gguf['metadata'], embedding: GgufTensor | undefined
       throw new GgufError(`expected qwen3.${key} from ${least} to ${most}, got ${value}`)
     return value
   }
-  // Sums are made of four numbers at a time, and eight at once.
+  // Sums are computed four numbers at a time, eight sums at once.
   const shape = {
     layers: whole('block_count', 128),
     width: whole('embedding_length', 8192, 8),

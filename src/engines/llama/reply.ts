@@ -5,14 +5,14 @@ import type { ModelTokenizer } from './tokenizer.ts'
 
 export interface ReplySettings {
   readonly tokenizer: ModelTokenizer
-  /** Most tokens of this reply. */
+  /** The most tokens in this reply. */
   readonly most: number
   /** Equal seeds and conversations give equal replies. */
   readonly seed: number
   readonly key: string
 }
 
-/** A reply while it grows, token by token. */
+/** A reply under construction, token by token. */
 export class Reply {
   readonly tokens: number[] = []
   readonly logprobs: number[] = []
@@ -26,12 +26,12 @@ export class Reply {
     private readonly request: ModelRequest,
     private readonly settings: ReplySettings,
   ) {
-    // As the API says: without a word about it, tokens are drawn as likely as they are.
+    // As the API defines: without settings, tokens are drawn with the model's probabilities.
     this.choosing = { temperature: request.temperature ?? 1, topP: request.topP ?? 1 }
     this.random = makeRandom(settings.seed, settings.key)
   }
 
-  /** Takes the next token from what the model says; null when the reply is complete. */
+  /** Chooses the next token from the logits; null when the reply is complete. */
   next(logits: Float32Array): number | null {
     const { tokenizer, most } = this.settings
     const token = chooseToken(logits, this.choosing, this.random)

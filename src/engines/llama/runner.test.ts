@@ -29,7 +29,7 @@ const randomIds = (length: number, key: string) => {
 
 const never = () => new AbortController().signal
 
-/** The likeliest tokens after `ids`, and what was said about each. */
+/** The likeliest tokens after `ids`, with the details reported for each. */
 async function continued(runner: Runner, ids: readonly number[], count: number) {
   const tokens: number[] = []
   const said: number[][] = []
@@ -90,7 +90,7 @@ test('what is known is not read again: the next turn, and a conversation that be
   const first = randomIds(100, 'first')
   const { tokens, known } = await continued(runner, first, 6)
   expect(known).toBe(0)
-  // The last token of the reply was not read by the model.
+  // The model has not read the last token of the reply.
   const next = await continued(runner, [...first, ...tokens, ...randomIds(10, 'more')], 3)
   expect(next.known).toBe(105)
   const other = await continued(runner, [...first.slice(0, 60), ...randomIds(30, 'other')], 3)

@@ -11,14 +11,16 @@ import { compile, type SharedMemory } from './wasm/web-assembly.ts'
 /** One reply to be made. */
 export interface Generation {
   readonly ids: readonly number[]
-  /** Takes what the model says about the next token; returns the token to continue with, or null when the reply is complete. */
+  /**
+   * Gets the model's logits for the next token; returns the token to continue with, or null when the reply is complete.
+   */
   next(logits: Float32Array): number | null
   readonly signal: AbortSignal
 }
 
 export interface RunnerSettings {
   readonly threads: number
-  /** Conversations whose memory is kept. */
+  /** How many conversations are kept in memory. */
   readonly slots: number
 }
 
@@ -35,7 +37,9 @@ interface BusyLane {
   isLooping: boolean
 }
 
-/** Runs a model for many conversations: each thread computes the next tokens of all of its conversations in one step. */
+/**
+ * Runs a model for many conversations: in each step, every thread computes the next tokens of all of its conversations.
+ */
 export class Runner {
   readonly slots: Slots
   private readonly lanes: readonly BusyLane[]
@@ -60,7 +64,10 @@ export class Runner {
     return this.waiting.length
   }
 
-  /** Makes one reply; returns how many of the conversation's tokens were known already. Throws when the signal is aborted. */
+  /**
+   * Generates one reply; returns how many of the conversation's tokens were already known. Throws when the signal is
+   * aborted.
+   */
   async generate(generation: Generation): Promise<number> {
     const slot = await this.takeSlot(generation)
     const { known } = slot
@@ -104,7 +111,7 @@ export class Runner {
       await this.step(busy).catch((error: unknown) => {
         for (const each of busy.running) {
           each.failed(error)
-          // What a failed step has left is not known.
+          // The memory is undefined after a failed step.
           each.slot.known = 0
           this.end(busy, each)
         }
@@ -122,7 +129,7 @@ export class Runner {
     for (const [i, running] of wanted.entries()) this.accept(busy, running, i)
   }
 
-  /** Writes what a step is about into the lane's place. */
+  /** Writes the rows of a step into the lane's part of the memory. */
   private writeRows(at: number, parts: readonly Part[]) {
     const { work } = this.layout
     const { buffer } = this.memory
@@ -171,7 +178,7 @@ interface Part {
   readonly count: number
 }
 
-/** Replies that are being written get their next token in every step; what is left of it reads conversations. */
+/** Replies being generated get their next token in every step; the remaining rows read in conversations. */
 function planStep(all: readonly Running[]): readonly Part[] {
   const left = ({ slot }: Running) => slot.ids.length - slot.known
   const writing = all.filter((each) => left(each) === 1).slice(0, maxRows)
@@ -186,7 +193,7 @@ function planStep(all: readonly Running[]): readonly Part[] {
   return parts
 }
 
-/** Makes the runner of a model, with as many slots as fit; null when not even one does. */
+/** Makes a model's runner with as many slots as fit; null when not even one does. */
 export function makeRunner(model: ModelFile, { threads, slots }: RunnerSettings): Runner | null {
   const plan = { hasOutput: model.hasOutput, lanes: threads, slots }
   const layout = planMemory(model.shape, plan)

@@ -17,7 +17,7 @@ export interface ServiceSettings {
   path(): Promise<string>
   readonly threads: number
   readonly slots: number
-  /** A lower limit of a conversation than the model's own. */
+  /** A lower limit on a conversation's length than the model's own. */
   readonly contextTokens: number | null
   readonly maxOutputTokens: number
   readonly seed: number
@@ -29,7 +29,7 @@ interface Loaded {
   readonly context: number
 }
 
-/** A student in this process. It is read from its file when it is first needed. */
+/** Serves a student in this process. Its file is read when it is first needed. */
 export function makeService(settings: ServiceSettings): ModelService {
   return new StudentService(settings)
 }
@@ -87,7 +87,7 @@ class StudentService implements ModelService {
     return { kind: 'reply', reply: served(call.request, reply, ids, usage), pace: { pieceChars: 4, pieceMs: 0 } }
   }
 
-  /** The same for the same conversation in every run; another each time it is asked about again. */
+  /** The same for the same conversation in every run; different each time the conversation is asked again. */
   private keyOf(ids: readonly number[]): string {
     const digest = createHash('sha256').update(Uint32Array.from(ids)).digest('hex').slice(0, 24)
     const before = this.asked.get(digest) ?? 0
@@ -102,7 +102,7 @@ async function load({ path, threads, slots, contextTokens }: ServiceSettings): P
   const file = await path()
   const { model, tokenizer } = await loadModelFile(file, async (model) => {
     const tokenizer = await loadTokenizer(model.metadata, model.shape.vocab)
-    // A template that fails is found before anything is asked.
+    // Finds a failing template before any request.
     tokenizer.encode([{ role: 'user', content: 'hello' }])
     return { model, tokenizer }
   })
@@ -115,7 +115,7 @@ async function load({ path, threads, slots, contextTokens }: ServiceSettings): P
   return { runner, tokenizer, context }
 }
 
-/** What cannot be answered faithfully is refused. */
+/** Refuses a request that cannot be answered faithfully. */
 function refusal({ model, request }: ServedCall, own: string): ServiceFault | null {
   if (model !== own) {
     return { kind: 'not-found', message: `The model \`${model}\` does not exist; ${own} does.`, param: 'model' }

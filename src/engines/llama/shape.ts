@@ -1,4 +1,4 @@
-/** The sizes of a model. */
+/** The dimensions of a model. */
 export interface ModelShape {
   readonly layers: number
   readonly width: number
@@ -7,13 +7,13 @@ export interface ModelShape {
   readonly kvHeads: number
   readonly head: number
   readonly vocab: number
-  /** Positions that a conversation may have. */
+  /** The maximum number of positions in a conversation. */
   readonly context: number
   readonly epsilon: number
   readonly theta: number
 }
 
-/** Weights of one layer, named as in GGUF files, with the floats of each. */
+/** The weights of one layer, named as in GGUF files, with the number of floats in each. */
 export function layerWeights({ width, inner, heads, kvHeads, head }: ModelShape) {
   return {
     attn_norm: width,
@@ -31,7 +31,10 @@ export function layerWeights({ width, inner, heads, kvHeads, head }: ModelShape)
 }
 export type LayerWeight = keyof ReturnType<typeof layerWeights>
 
-/** Every weight of a model by its name in GGUF files, with its floats. `output` is there only where it is not the embedding itself. */
+/**
+ * Every weight of a model by its GGUF name, with its number of floats. `output` exists only if it differs from the
+ * embedding.
+ */
 export function weightSizes(shape: ModelShape, hasOutput: boolean): ReadonlyMap<string, number> {
   const sizes = new Map<string, number>([['token_embd.weight', shape.vocab * shape.width]])
   for (let layer = 0; layer < shape.layers; layer++) {

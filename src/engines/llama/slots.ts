@@ -4,17 +4,20 @@ export interface Slot {
   readonly at: number
   /** The tokens of the conversation. */
   ids: number[]
-  /** How many of them, from the first on, the memory holds. */
+  /** How many of them, from the start, are in the memory. */
   known: number
   isBusy: boolean
-  /** Larger is later. */
+  /** When it was last used; larger is later. */
   usedAt: number
 }
 
-/** Less than this is not worth copying. */
+/** Fewer tokens than this are not worth copying. */
 const worthCopying = 16
 
-/** Keeps the memories of conversations, so that a later turn and a conversation that begins alike are not read again. */
+/**
+ * Keeps the memories of conversations, so that a later turn, or another conversation with the same beginning, need not
+ * be read again.
+ */
 export class Slots {
   private readonly slots: readonly Slot[]
   private clock = 0
@@ -35,13 +38,16 @@ export class Slots {
     return this.slots.length
   }
 
-  /** How full they are, from 0 to 1. */
+  /** The fraction in use, from 0 to 1. */
   use(context: number): number {
     const tokens = this.slots.reduce((sum, { isBusy, ids }) => sum + (isBusy ? ids.length : 0), 0)
     return Math.min(1, tokens / (context * this.slots.length))
   }
 
-  /** A free slot for a conversation, with as much of it as is known; null while all are busy. The last token is never taken as known. */
+  /**
+   * A free slot for a conversation, holding as much of it as is known; null while all are busy. The last token never
+   * counts as known.
+   */
   take(ids: readonly number[]): Slot | null {
     const free = this.slots.filter(({ isBusy }) => !isBusy)
     const [oldest] = [...free].sort((a, b) => a.usedAt - b.usedAt)

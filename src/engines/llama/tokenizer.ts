@@ -3,21 +3,21 @@ import { messageOf } from '../../core/errors.ts'
 import type { ChatMessage } from '../../core/model.ts'
 import { GgufError, type GgufValue } from '../../formats/gguf.ts'
 
-/** Turns conversations into tokens and tokens into text, as a model's file says. */
+/** Turns conversations into tokens and tokens into text, as a model's file specifies. */
 export interface ModelTokenizer {
   /** The tokens of a conversation, up to where the reply begins. */
   encode(messages: readonly ChatMessage[]): number[]
-  /** The bytes of a token; none for one that only structures the conversation. */
+  /** The bytes of a token; none for a token that only structures the conversation. */
   bytesOf(token: number): Uint8Array
   /** Tokens that end a reply. */
   readonly ends: ReadonlySet<number>
 }
 
-/** How llama.cpp splits a text for tokenizers that it calls `qwen2`. */
+/** How llama.cpp splits a text for tokenizers it calls `qwen2`. */
 const split =
   "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
-/** Kinds of tokens in a GGUF file: these are found in a text as they are. */
+/** Token types in a GGUF file that are matched literally in a text. */
 const special = new Set<GgufValue | undefined>([3, 4])
 
 /** Longer than any template needs. */
@@ -100,7 +100,7 @@ function templateOf(
   }
 }
 
-/** Templates come from the file and may fail, or never end. */
+/** Templates come from the file, so they may fail or never end. */
 function limited<T>(work: () => T): T {
   const done: T[] = []
   try {
@@ -111,7 +111,7 @@ function limited<T>(work: () => T): T {
   return done[0] as T
 }
 
-/** The bytes that stand for themselves in a byte-level vocabulary; the others follow from 256 on. */
+/** The bytes that represent themselves in a byte-level vocabulary; the others are mapped from 256 on. */
 const byteOf = new Map<string, number>()
 for (let byte = 0, next = 256; byte < 256; byte++) {
   const isPrintable = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174

@@ -15,7 +15,7 @@ const turns: readonly Turn[] = [
   work({ plan: 'sort', commands: [{ keystrokes: 'sort a > b\n', durationSec: 1 }], until: /sorted/ }),
 ]
 
-/** Plays on, each reply answered by what `hears` makes of it, until the play says that it is complete. */
+/** Plays on, answering each reply with the result of `hears`, until the script says that it is complete. */
 function play(first: string, tools: readonly ToolDefinition[], hears: (said: string, n: number) => string): string[] {
   const messages: ChatMessage[] = [{ role: 'user', content: first }]
   const said: string[] = []

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ChatMessage } from '../../core/model.ts'
 
-/** What befalls the connection or the server. */
+/** Faults of the connection or the server. */
 const wireFaults = [
   'rate-limit',
   'server-error',
@@ -16,7 +16,7 @@ const wireFaults = [
   'not-json',
 ] as const
 
-/** What a model itself does wrong. */
+/** Mistakes of the model itself. */
 const mistakes = [
   'malformed',
   'fenced',
@@ -32,7 +32,10 @@ const mistakes = [
 
 export type Mistake = (typeof mistakes)[number]
 
-/** One thing that goes wrong, and when: every n-th request, with a chance, or always; only for some tasks or turns. */
+/**
+ * One fault and when it occurs: every n-th request, with a probability, or always; optionally only for some tasks or
+ * turns.
+ */
 export const faultSchema = z.strictObject({
   kind: z.enum([...wireFaults, ...mistakes]),
   every: z.number().int().positive().optional().describe('every n-th request'),
@@ -62,22 +65,22 @@ export function isMistake(kind: Fault['kind']): kind is Mistake {
   return mistakes.some((mistake) => mistake === kind)
 }
 
-/** What decides whether something goes wrong now. */
+/** What determines whether a fault occurs now. */
 export interface Moment {
-  /** Requests so far, this one included. */
+  /** Requests so far, including this one. */
   readonly requests: number
   /** The conversation's digest: equal conversations have equal luck. */
   readonly digest: string
-  /** The digest of its first message, which all requests of a conversation share. */
+  /** The digest of its first message, shared by all requests of a conversation. */
   readonly opening: string
   readonly messages: readonly ChatMessage[]
-  /** Which turn is to be played, from 1. */
+  /** Which turn to play, from 1. */
   readonly turn: number
-  /** How often this turn was asked for before, and was answered badly. */
+  /** How often this turn was requested before and answered badly. */
   readonly strikes: number
 }
 
-/** The first fault whose time has come, or null. `draw` gives a number below 1, equal for equal names. */
+/** The first fault that is due, or null. `draw` returns a number below 1 that is the same for equal names. */
 export function faultAt(faults: readonly Fault[], moment: Moment, draw: (name: string) => number): Fault | null {
   const due = faults.find((fault, i) => isDue(fault, i, moment, draw))
   return due ?? null
@@ -93,7 +96,7 @@ function isDue(fault: Fault, i: number, moment: Moment, draw: (name: string) => 
   return probability === undefined || draw(`${i} ${luck}`) < probability
 }
 
-/** A mistake is made once at a turn, so that the script continues; what comes by chance may come again. */
+/** A mistake is made once per turn, so that the script continues; random ones may recur. */
 function timesOf({ kind, every, probability, times }: Fault): number {
   if (times === 'always') return Number.POSITIVE_INFINITY
   const isByChance = every !== undefined || probability !== undefined

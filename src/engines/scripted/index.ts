@@ -8,8 +8,8 @@ import { loadRepertoire } from './repertoire.ts'
 import { makeService } from './service.ts'
 
 /**
- * A stand-in for a model, never one itself: it plays turns from a file, or a task's own solution, and what goes wrong is
- * asked for. Equal seeds and conversations give equal answers.
+ * A stand-in for a model that plays turns from a file or a task's own solution, with faults on request. Equal seeds and
+ * conversations give equal answers.
  */
 export default definePlugin({
   name: 'scripted',
@@ -39,7 +39,7 @@ export default definePlugin({
         { name: 'scripted', service, reasoningField: 'reasoning_content', options: ofClient },
         context,
       ),
-      // What a script matches may stand in an agent's prompt instead of the instruction.
+      // An agent's prompt may contain a script's matching text instead of the instruction.
       knows: async (instruction) =>
         script !== undefined ||
         (await (await repertoire()).turnsFor([{ role: 'user', content: instruction }])) !== null,

@@ -1,14 +1,14 @@
 import type { ChatMessage, ModelRequest, ToolDefinition } from '../../core/model.ts'
 
-/** In which way a conversation wants commands to be told. */
+/** How a conversation expects commands to be expressed. */
 export type Manner =
   | { readonly kind: 'json' }
   | { readonly kind: 'xml' }
-  /** `mark`: what to write when the work is done, where the instructions name such a word. */
+  /** `mark`: what to write when the work is done, if the instructions name such a word. */
   | { readonly kind: 'plain'; readonly mark: string | null }
   | { readonly kind: 'tools'; readonly tool: ToolDefinition }
 
-/** Finds out from the tools and the instructions how commands must be told. */
+/** Determines from the tools and the instructions how commands must be expressed. */
 export function mannerOf({ messages, tools = [] }: ModelRequest): Manner {
   const tool = shellTool(tools)
   if (tool) return { kind: 'tools', tool }
@@ -19,13 +19,16 @@ export function mannerOf({ messages, tools = [] }: ModelRequest): Manner {
   return { kind: 'plain', mark: doneMark(messages) }
 }
 
-/** A word in capitals like TASK_COMPLETE in an agent's own instructions; a task's instruction has others. */
+/**
+ * A word in capitals like TASK_COMPLETE in an agent's own instructions; a task's instruction may contain unrelated
+ * ones.
+ */
 function doneMark(messages: readonly ChatMessage[]): string | null {
   const first = messages[0]
   return (first?.role === 'system' ? /\b[A-Z]+(?:_[A-Z]+)+\b/.exec(first.content)?.[0] : null) ?? null
 }
 
-/** Names that agents have for the tool that runs a command, small letters, likeliest first. */
+/** Names that agents use for the tool that runs a command, in lower case, likeliest first. */
 const shellNames = [
   'bash',
   'exec_command',
@@ -57,7 +60,7 @@ export function shellArguments({ parameters }: ToolDefinition, command: string):
 
 const commandKeys = ['command', 'cmd', 'script', 'input']
 
-/** Where a tool lets one say how long a command may take, in its own unit. */
+/** Names of a tool's parameter for the time limit of a command, each with its unit. */
 const patienceKeys = new Map([
   ['timeout', 600_000],
   ['timeout_ms', 600_000],
@@ -83,7 +86,7 @@ function entriesOf(value: unknown): ReadonlyMap<string, unknown> {
   return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : [])
 }
 
-/** Everything said before the model first spoke, where a task's instruction is found. */
+/** Everything before the model's first reply, where a task's instruction is found. */
 export function openingText(messages: readonly ChatMessage[]): string {
   const first = messages.findIndex(({ role }) => role === 'assistant')
   const opening = first < 0 ? messages : messages.slice(0, first)

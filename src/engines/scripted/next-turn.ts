@@ -7,7 +7,7 @@ import { completion, giveUp, type Turn, work } from './turn.ts'
 
 type SpokenTurn = Exclude<Turn, { kind: 'fault' }>
 
-/** What is to be said next in a conversation, if nothing goes wrong. */
+/** What to say next in a conversation, if nothing goes wrong. */
 export interface NextTurn {
   readonly turn: SpokenTurn
   /** The turn before it; null at the beginning. */
@@ -15,16 +15,19 @@ export interface NextTurn {
   readonly manner: Manner
   /** Which turn this is, from 1. */
   readonly number: number
-  /** Replies of this turn that came to nothing. */
+  /** Replies for this turn that were ineffective. */
   readonly wasted: number
-  /** What the script wants to go wrong instead. */
+  /** A fault that the script prescribes instead. */
   readonly fault: Fault | null
 }
 
-/** A command that takes so long is given up on. */
+/** After this many waits, a command is given up on. */
 const maxWaits = 60
 
-/** Finds the next turn of a script from the conversation alone; `before` is how often it was asked for this very one. */
+/**
+ * Finds the next turn of a script from the conversation alone; `before` is how often this same conversation was asked
+ * before.
+ */
 export function nextTurn(request: ModelRequest, turns: readonly Turn[] | null, before: number): NextTurn {
   const manner = mannerOf(request)
   const progress = progressOf(request.messages, turns ?? [], manner)
@@ -37,7 +40,7 @@ export function nextTurn(request: ModelRequest, turns: readonly Turn[] | null, b
   return { ...base, turn, number, fault: faults[before] ?? null }
 }
 
-/** The turn of the n-th request, whatever it says. */
+/** The turn of the n-th request, whatever its content. */
 export function turnInOrder(request: ModelRequest, turns: readonly Turn[], number: number): NextTurn {
   const turn = turns[number - 1] ?? completion
   const manner = mannerOf(request)
@@ -60,7 +63,7 @@ const waiting = work({
   commands: [{ keystrokes: '', durationSec: 30 }],
 })
 
-/** Only a terminal shows a command that is not through yet; a tool comes back when it is. */
+/** Only a terminal shows a command that is still running; a tool returns when it has finished. */
 function mustWait({ next, wasted, heard }: Progress, turns: readonly Turn[], manner: Manner): boolean {
   const last = turns[next - 1]
   if (manner.kind !== 'json' && manner.kind !== 'xml') return false
@@ -68,7 +71,10 @@ function mustWait({ next, wasted, heard }: Progress, turns: readonly Turn[], man
   return !last.until.test(heard)
 }
 
-/** Agents also ask for an account of the work, and for questions and answers about it, when a conversation grows too long. */
+/**
+ * When a conversation grows too long, agents also ask for a summary of the work, and for questions and answers about
+ * it.
+ */
 function asksForProse(messages: readonly ChatMessage[]): boolean {
   const last = messages.at(-1)
   if (last?.role !== 'user') return false
@@ -79,13 +85,13 @@ function asksForProse(messages: readonly ChatMessage[]): boolean {
 const handover =
   /summari[sz]e|summary|(hand|tak|pick)(s|es|e|ing)? ?(off|over|up)|(another|next|previous|other) (ai )?agent/i
 
-/** Says how far the script has come; a reader passes it on. */
+/** Says how far the script has come, so that a summary can pass it on. */
 function prose({ next }: Progress, total: number): NextTurn['turn'] {
   const text = `The work goes as planned. What is done needs no repeating. ${progressMark(next, total)}`
   return { kind: 'say', text, reasoning: null, finish: 'stop' }
 }
 
-/** A good turn as it is said. */
+/** Renders a good turn. */
 export function speak({ turn, manner }: NextTurn, { reasoning }: { readonly reasoning: boolean }): Speech {
   const speech = renderTurn(turn, manner)
   if (!reasoning || speech.reasoning !== null) return speech

@@ -6,7 +6,7 @@ const { api_base: _, api_key: __, api_key_env: ___, headers: ____, ...ofClient }
 
 const milliseconds = z.number().nonnegative()
 
-/** How long until a reply begins: the same always, anything between two, or long-tailed around a middle. */
+/** How long until a reply begins: constant, uniform between two values, or long-tailed around a median. */
 const latency = z.union([
   milliseconds,
   z.strictObject({ min: milliseconds, max: milliseconds }),

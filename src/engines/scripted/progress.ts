@@ -8,13 +8,13 @@ import type { Turn } from './turn.ts'
 export interface Progress {
   /** Which turn is next, from 0; the number of turns when all are played. */
   readonly next: number
-  /** Replies since the last turn that counted. */
+  /** Replies since the last effective turn. */
   readonly wasted: number
-  /** What was heard since that turn was said; null when it is only told of. */
+  /** The answer to that turn; null when only a summary mentions the turn. */
   readonly heard: string | null
 }
 
-/** Finds the next turn. A turn is played when the model is seen to have said it; a reply that was spoilt is none. */
+/** Finds the next turn. A turn counts as played when the model has visibly said it; a spoilt reply does not. */
 export function progressOf(messages: readonly ChatMessage[], turns: readonly Turn[], manner: Manner): Progress {
   let next = 0
   let wasted = 0
@@ -55,7 +55,7 @@ function isSaid(turn: Turn, { content, toolCalls = [] }: ChatMessage, manner: Ma
   return speech.text === '' ? content === '' : content.includes(speech.text.trim())
 }
 
-/** Agents serialize arguments again, with other spaces. */
+/** Agents re-serialize arguments with different spacing. */
 function sameJson(text: string): string {
   try {
     return JSON.stringify(readJson(text))

@@ -12,7 +12,7 @@ export interface Speech {
 
 type Spoken = WorkTurn | SayTurn | CallTurn
 
-/** Tells a turn in the manner a conversation asks for. */
+/** Expresses a turn as the conversation expects. */
 export function renderTurn(turn: Spoken, manner: Manner): Speech {
   const { reasoning } = turn
   if (turn.kind === 'say') return { text: turn.text, reasoning, toolCalls: [], finish: turn.finish }
@@ -29,7 +29,7 @@ function renderText(turn: WorkTurn, manner: Exclude<Manner, { kind: 'tools' }>):
   return manner.kind === 'xml' ? renderXml(turn) : renderPlain(turn, manner.mark)
 }
 
-/** A tool runs a command without a terminal, so that keys which only a terminal has are left out. */
+/** A tool runs commands without a terminal, so keys that only a terminal has are left out. */
 function viaTool(turn: WorkTurn, { tool }: Extract<Manner, { kind: 'tools' }>): Speech {
   const command = shellScript(turn.commands)
   const { reasoning, analysis } = turn

@@ -7,13 +7,13 @@ import type { Turn } from './turn.ts'
 
 /** Everything that can be played. */
 export interface Repertoire {
-  /** Turns for requests in the order they come, whatever they say; null when each conversation has its own. */
+  /** Turns for requests in the order they arrive, whatever their content; null when each conversation has its own. */
   readonly inOrder: readonly Turn[] | null
   /** The turns for a conversation, or null when none are known. */
   turnsFor(messages: readonly ChatMessage[]): Promise<readonly Turn[] | null>
 }
 
-/** Reads a script and the tasks of some folders; what is wrong with them is a UserError. */
+/** Reads a script and the tasks in some folders; problems with them are a UserError. */
 export async function loadRepertoire(
   folders: readonly string[],
   scriptFile: string | null,
@@ -23,10 +23,13 @@ export async function loadRepertoire(
   return makeRepertoire(script, folders.length === 0 ? null : await loadTaskIndex(folders), style)
 }
 
-/** Recognising a task takes longer than all the rest, and a conversation is seen once per turn. */
+/** Recognising a task takes longer than everything else, and each turn repeats it for the same conversation. */
 const maxRemembered = 10_000
 
-/** A script's lists for tasks come first, then the tasks' own solutions, then the script's turns for everything else. */
+/**
+ * A script's lists for tasks take precedence, then the tasks' own solutions, then the script's turns for everything
+ * else.
+ */
 function makeRepertoire(script: Script | null, index: TaskIndex | null, style: Style): Repertoire {
   const byOpening = new Map<string, Promise<readonly Turn[] | null>>()
   const bySolution = new Map<string, Promise<readonly Turn[] | null>>()

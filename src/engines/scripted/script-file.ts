@@ -7,14 +7,14 @@ import { parseStrict } from '../../formats/strict-config.ts'
 import { faultSchema } from './fault.ts'
 import { type Turn, work } from './turn.ts'
 
-/** Turns written by hand. */
+/** Hand-written turns. */
 export interface Script {
   /**
-   * `conversation`: each conversation plays its own turns, told apart by what it holds.
-   * `requests`: the n-th request gets the n-th turn, whatever it says.
+   * `conversation`: each conversation plays its own turns, matched by its content. `requests`: the n-th request gets
+   * the n-th turn, whatever its content.
    */
   readonly order: 'conversation' | 'requests'
-  /** For conversations that no task's list is for; null when the script says nothing about them. */
+  /** For conversations that match no task's list; null when the script has none. */
   readonly turns: readonly Turn[] | null
   readonly tasks: readonly { readonly match: string; readonly turns: readonly Turn[] }[]
 }
@@ -55,7 +55,7 @@ const scriptSchema = z.strictObject({
   tasks: z.array(z.strictObject({ match: z.string().min(1), turns })).default([]),
 })
 
-/** Reads a script: a list of turns, or lists for tasks that are known by a text in their prompt. */
+/** Reads a script: a list of turns, or lists for tasks that are identified by a text in their prompt. */
 export async function loadScript(path: string): Promise<Script> {
   return parseScript(await orUserError(path, () => readFile(path, 'utf8')), path)
 }

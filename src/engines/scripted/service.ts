@@ -13,7 +13,7 @@ import type { Repertoire } from './repertoire.ts'
 import { type CountedMessage, countMessages, countTokens, firstTokens, tokenDetails } from './tokens.ts'
 import { wireFaultAnswer } from './wire-fault.ts'
 
-/** Makes the stand-in for a model: equal seeds, equal conversations, equal answers. */
+/** Makes the stand-in for a model: equal seeds and conversations give equal answers. */
 export function makeService(
   options: ScriptedOptions,
   model: string,
@@ -115,13 +115,13 @@ class ScriptedService implements ModelService {
   }
 }
 
-/** What is known of a request before its turn is. */
+/** What is known about a request before its turn is chosen. */
 interface Asked {
   readonly number: number
   readonly tokens: number
   readonly digest: string
   readonly opening: string
-  /** How often the very same conversation was asked about before. */
+  /** How often the same conversation was asked before. */
   readonly before: number
   readonly cached: () => number
 }
@@ -132,7 +132,7 @@ function momentOf({ messages }: ModelRequest, { number, digest, opening, before 
   return { requests: number, digest, opening, messages, turn: next.number, strikes: before + next.wasted }
 }
 
-/** A limit of tokens and words to stop at hold for a stand-in too. */
+/** Token limits and stop words also apply to a stand-in. */
 function limited(
   { text, finish, toolCalls }: Speech,
   { maxOutputTokens, stop = [] }: ModelRequest,
@@ -149,7 +149,7 @@ function contextExceeded(limit: number, tokens: number): ServiceAnswer {
   return { kind: 'fault', fault: { kind: 'context-exceeded', message } }
 }
 
-/** Even a wait of nothing would take a timer's tick. */
+/** Even a zero wait would take a timer tick. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (ms > 0) await sleep(ms, signal)
 }
@@ -163,7 +163,10 @@ function chance(name: string): number {
   return createHash('sha1').update(name).digest().readUIntBE(0, 6) / 2 ** 48
 }
 
-/** How long a reply takes to begin, for a number drawn evenly from 0 to 1. The long-tailed kind is log-logistic. */
+/**
+ * How long a reply takes to begin, for a uniform random number from 0 to 1. The long-tailed distribution is
+ * log-logistic.
+ */
 function latencyMs(latency: Latency, drawn: number): number {
   if (typeof latency === 'number') return latency
   if ('min' in latency) return latency.min + (latency.max - latency.min) * drawn
@@ -171,14 +174,14 @@ function latencyMs(latency: Latency, drawn: number): number {
   return latency.median * (even / (1 - even)) ** (Math.log(latency.p95 / latency.median) / Math.log(19))
 }
 
-/** Some tokens at a time, as fast as told; null for all at once. */
+/** Streams some tokens at a time at the given rate; null for all at once. */
 function paceOf(tokensPerSec: number | undefined): Pace | null {
   if (tokensPerSec === undefined) return null
   const tokensAtOnce = Math.max(1, Math.round(tokensPerSec / 50))
   return { pieceChars: tokensAtOnce * 4, pieceMs: (tokensAtOnce / tokensPerSec) * 1000 }
 }
 
-/** What a server keeps between requests: which beginnings it has seen, and how often it was asked the very same. */
+/** What a server remembers between requests: the prefixes it has seen, and how often each conversation was asked. */
 interface Memory {
   /** How many of a conversation's tokens are cached; from now on all of them are. */
   cachedTokens(conversation: readonly CountedMessage[]): number
@@ -186,7 +189,7 @@ interface Memory {
   askedBefore(digest: string): number
 }
 
-/** Makes a memory of bounded size: the oldest goes first. */
+/** Makes a memory of bounded size; the oldest entries are dropped first. */
 function makeMemory(limit = 200_000): Memory {
   const seen = new Set<string>()
   const asked = new Map<string, number>()

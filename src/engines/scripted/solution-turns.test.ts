@@ -8,7 +8,7 @@ import { shellScript } from './render-turn.ts'
 import { inStyle, solutionTurns } from './solution-turns.ts'
 import type { WorkTurn } from './turn.ts'
 
-/** Runs what the turns type, in a folder of its own instead of /tmp/solution. */
+/** Runs what the turns type, in a temporary folder instead of /tmp/solution. */
 function play(files: Readonly<Record<string, Uint8Array>>, env: Record<string, string> = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'solution-'))
   const turns = solutionTurns(

@@ -11,10 +11,10 @@ import type { ScriptedOptions } from './options.ts'
 import type { KnownTask } from './task-index.ts'
 import { type Command, type WorkTurn, work } from './turn.ts'
 
-/** How a solution is told. */
+/** How a solution is presented. */
 export type Style = Pick<ScriptedOptions, 'turns' | 'wordy'>
 
-/** A file of a solution, to be written into a sandbox by typing. */
+/** A solution file that is written into a sandbox by typing. */
 export interface SolutionFile {
   readonly path: string
   readonly bytes: Uint8Array
@@ -25,7 +25,10 @@ const maxTypedChars = 6000
 const maxSolutionBytes = 1024 * 1024
 const ended = 'solution ended with'
 
-/** Turns a task's own solution into terminal work: look, write its files, run it, wait for its end. Null when there is none. */
+/**
+ * Turns a task's own solution into terminal work: look around, write its files, run it, wait for it to end. Null when
+ * there is none.
+ */
 export async function loadSolutionTurns(task: KnownTask, style: Style): Promise<readonly WorkTurn[] | null> {
   const files = await readSolution(solutionDir(task.dir))
   if (!files.some(({ path }) => path === solveScript('linux'))) return null
@@ -59,7 +62,7 @@ export function solutionTurns(
     ? sandboxPaths.solution
     : '/tmp/solution'
   const writing = files.flatMap(({ path, bytes }) => typeFile(`${dir}/${path}`, bytes))
-  // What a template asks of the host is a secret, and no word of a conversation.
+  // Values that a template takes from the host are secret and must not appear in a conversation.
   const exports = Object.entries(env)
     .filter(([, value]) => parseTemplate(value) === null)
     .map(([name, value]) => `${name}=${shellQuote(value)}`)
@@ -74,7 +77,7 @@ export function solutionTurns(
     work({
       analysis: 'The work fits into a script.',
       plan: `Write it to ${dir}.`,
-      // Old shells take an exclamation mark for a word about the past.
+      // Old shells interpret an exclamation mark as history expansion.
       commands: [
         { keystrokes: 'shopt -uo histexpand 2>/dev/null\n', durationSec: 0.5 },
         ...writing,
@@ -109,7 +112,7 @@ function inTurns(turns: readonly WorkTurn[], wanted: Style['turns']): readonly W
   return [work({ analysis: turns[0]?.analysis ?? analysis, plan: 'Write a script and run it.', commands, until })]
 }
 
-/** Says in words what is typed next, as talkative models do. */
+/** Announces in words what is typed next, as talkative models do. */
 function describeCommands(turn: WorkTurn): WorkTurn {
   const steps = turn.commands.map(({ keystrokes, durationSec }, i) => {
     const [first = ''] = keystrokes.split('\n')
@@ -119,7 +122,7 @@ function describeCommands(turn: WorkTurn): WorkTurn {
   return { ...turn, analysis, plan: [turn.plan, ...steps].join(' ') }
 }
 
-/** Commands that write a file: as it is where a terminal takes every character of it literally, else in base64. */
+/** Commands that write a file: literally if a terminal takes every character as it is, otherwise in base64. */
 function typeFile(path: string, bytes: Uint8Array): Command[] {
   const target = shellQuote(path)
   const make = `mkdir -p ${shellQuote(path.slice(0, path.lastIndexOf('/')))}\n`
@@ -137,7 +140,7 @@ function typeFile(path: string, bytes: Uint8Array): Command[] {
   return [{ keystrokes: make, durationSec: 0.5 }, ...commands]
 }
 
-/** A text in parts of whole lines; base64 lines of 76 characters decode on their own. */
+/** Splits a text into parts of whole lines; base64 lines of 76 characters can be decoded separately. */
 function chunksOf(text: string): string[] {
   const chunks = ['']
   for (const line of text.split(/(?<=\n)/)) {

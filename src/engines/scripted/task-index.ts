@@ -5,9 +5,9 @@ import { instructionFile, stepDir } from '../../core/task-paths.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
 import { readTaskText, stripCanary } from '../../formats/harbor-task/read.ts'
 
-/** A task, or one step of one, that can be recognised by its instruction. */
+/** A task, or one of its steps, that can be recognised by its instruction. */
 export interface KnownTask {
-  /** The directory's name; a step has its own after a slash. */
+  /** The directory's name; for a step, followed by a slash and the step's name. */
   readonly name: string
   readonly taskDir: string
   /** Where the solution is: the task's directory, or the step's. */
@@ -17,11 +17,11 @@ export interface KnownTask {
 
 export interface TaskIndex {
   readonly size: number
-  /** The task whose instruction stands in a text; the longest when there are several. */
+  /** The task whose instruction appears in a text; the longest if there are several. */
   find(text: string): KnownTask | null
 }
 
-/** Reads the instructions of all tasks in some folders, once. */
+/** Reads the instructions of all tasks in some folders once. */
 export async function loadTaskIndex(folders: readonly string[]): Promise<TaskIndex> {
   const tasks: KnownTask[] = []
   for (const folder of folders) {
@@ -44,7 +44,7 @@ async function readTask(taskDir: string): Promise<KnownTask[]> {
 
 /**
  * Finds instructions by the digest of their first line, so that a prompt is searched line by line and not task by task;
- * an instruction that does not begin a line of the prompt is searched for whole.
+ * an instruction that does not begin on a line of its own in the prompt is searched for as a whole.
  */
 export function makeTaskIndex(tasks: readonly KnownTask[]): TaskIndex {
   const byFirstLine = new Map<string, KnownTask[]>()
@@ -82,7 +82,7 @@ function longest(tasks: readonly KnownTask[]): KnownTask | null {
   )
 }
 
-/** Agents may turn line ends and lose blanks at the end of a text, or of its lines. */
+/** Agents may convert line ends and lose blanks at the end of a text or of its lines. */
 function plain(text: string): string {
   const lines = text.split('\n').map((line) => line.trimEnd())
   return lines.join('\n').trim()

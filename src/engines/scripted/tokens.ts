@@ -3,22 +3,22 @@ import type { ChatMessage, TokenDetails } from '../../core/model.ts'
 
 const charsPerToken = 4
 
-/** What a template puts around a message. */
+/** The number of tokens a template adds to a message. */
 const tokensPerMessage = 3
 
-/** Tokens of a text in the stand-in's own vocabulary: every four characters are one. */
+/** The number of tokens of a text in the stand-in's own vocabulary: one for every four characters. */
 export function countTokens(text: string): number {
   return Math.ceil(text.length / charsPerToken)
 }
 
-/** The ids of a text's tokens: equal characters, equal ids. */
+/** The ids of a text's tokens: equal characters give equal ids. */
 function tokenIds(text: string): number[] {
   const ids: number[] = []
   for (let from = 0; from < text.length; from += charsPerToken) ids.push(idOf(text, from))
   return ids
 }
 
-/** FNV-1a, kept below the size of usual vocabularies. */
+/** FNV-1a, kept within the size of typical vocabularies. */
 function idOf(text: string, from: number): number {
   let hash = 0x811c9dc5
   for (let i = from; i < Math.min(from + charsPerToken, text.length); i++) {
@@ -32,7 +32,7 @@ export function firstTokens(text: string, count: number): string {
   return text.slice(0, count * charsPerToken)
 }
 
-/** What a message is to the model, as one text. */
+/** A message as the model sees it, as one text. */
 function messageText({ role, content, reasoning, toolCalls = [] }: ChatMessage): string {
   const calls = toolCalls.map((call) => `${call.name}${call.arguments}`).join('')
   return `${role}${reasoning ?? ''}${content}${calls}`
@@ -40,7 +40,7 @@ function messageText({ role, content, reasoning, toolCalls = [] }: ChatMessage):
 
 export interface CountedMessage {
   readonly tokens: number
-  /** Names the conversation up to and with this message. */
+  /** Identifies the conversation up to and including this message. */
   readonly digest: string
 }
 
@@ -54,7 +54,7 @@ export function countMessages(messages: readonly ChatMessage[]): CountedMessage[
   })
 }
 
-/** Ids of a whole conversation; each message begins with the tokens its template would put there. */
+/** The ids of a whole conversation; each message begins with the tokens its template would add. */
 function promptIds(messages: readonly ChatMessage[]): number[] {
   const ids: number[] = []
   for (const message of messages) {
@@ -64,7 +64,7 @@ function promptIds(messages: readonly ChatMessage[]): number[] {
   return ids
 }
 
-/** Ids and log probabilities of a reply to a conversation; the numbers mean nothing, but are always the same. */
+/** Ids and log probabilities of a reply to a conversation; the numbers are meaningless but reproducible. */
 export function tokenDetails(messages: readonly ChatMessage[], reply: string): TokenDetails {
   const completionIds = tokenIds(reply)
   return {

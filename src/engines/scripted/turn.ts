@@ -7,7 +7,7 @@ export interface Command {
   readonly durationSec: number
 }
 
-/** Terminal work, told in whatever way a conversation asks for. */
+/** Terminal work, expressed in whatever way a conversation expects. */
 export interface WorkTurn {
   readonly kind: 'work'
   readonly analysis: string
@@ -15,11 +15,11 @@ export interface WorkTurn {
   readonly commands: readonly Command[]
   readonly complete: boolean
   readonly reasoning: string | null
-  /** What the terminal shows once the commands are through; waited for before the next turn. */
+  /** What the terminal shows once the commands have finished; waited for before the next turn. */
   readonly until: RegExp | null
 }
 
-/** Words said as they are. */
+/** Literal text. */
 export interface SayTurn {
   readonly kind: 'say'
   readonly text: string
@@ -27,7 +27,7 @@ export interface SayTurn {
   readonly finish: ModelReply['finish']
 }
 
-/** Tools called by their names. */
+/** Calls tools by name. */
 export interface CallTurn {
   readonly kind: 'call'
   readonly text: string
@@ -35,7 +35,7 @@ export interface CallTurn {
   readonly reasoning: string | null
 }
 
-/** Something goes wrong instead of a turn, once. */
+/** A single fault instead of a turn. */
 export interface FaultTurn {
   readonly kind: 'fault'
   readonly fault: Fault
@@ -43,7 +43,7 @@ export interface FaultTurn {
 
 export type Turn = WorkTurn | SayTurn | CallTurn | FaultTurn
 
-/** A turn of work of which only some is said. */
+/** A turn of work with defaults for whatever is left out. */
 export function work(parts: Partial<Omit<WorkTurn, 'kind'>>): WorkTurn {
   return {
     kind: 'work',
@@ -57,14 +57,14 @@ export function work(parts: Partial<Omit<WorkTurn, 'kind'>>): WorkTurn {
   }
 }
 
-/** The turn that ends every script: repeated for as long as it is asked for. */
+/** The turn that ends every script, repeated as often as requested. */
 export const completion = work({
   analysis: 'All steps are done, and the terminal shows no error that matters.',
   plan: 'Nothing is left to do.',
   complete: true,
 })
 
-/** What is said when nothing is known about a task. */
+/** The reply when nothing is known about a task. */
 export const giveUp = work({
   analysis: 'This is a stand-in for a model, and it knows no turns for this task.',
   plan: 'Give up.',

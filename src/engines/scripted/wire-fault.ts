@@ -1,7 +1,7 @@
 import type { ServiceAnswer } from '../../formats/dialect-server/model-service.ts'
 import type { Fault } from './fault.ts'
 
-/** What a server answers when it fails in a given way. */
+/** The server's answer for a given kind of failure. */
 export function wireFaultAnswer({ kind, retry_after_sec, status }: Fault): ServiceAnswer {
   switch (kind) {
     case 'rate-limit':

@@ -11,7 +11,7 @@ import { type HttpAnswer, type HttpCall, type HttpClient, HttpFailure } from '..
 import { makeEngine } from './client/make-engine.ts'
 import type { ServerOptions } from './client/options.ts'
 
-/** What an engine without a server is made of. */
+/** The parts of an engine without a server. */
 export interface InProcess {
   readonly name: string
   readonly service: ModelService
@@ -19,7 +19,7 @@ export interface InProcess {
   readonly options: Omit<ServerOptions, 'headers'>
 }
 
-/** An engine whose model answers in this process. It has no address; `serve` gives it one. */
+/** Makes an engine whose model runs in this process. It has no address; `serve` gives it one. */
 export function makeInProcessEngine(
   { name, service, reasoningField, options }: InProcess,
   context: PluginContext,
@@ -51,7 +51,7 @@ export function makeInProcessEngine(
   }
 }
 
-/** Speaks HTTP with a service without a network: the same client, the same words, the same faults. */
+/** Speaks HTTP with a service without a network: the same client, requests and faults. */
 function makeInProcessHttp(service: ModelService): HttpClient {
   return {
     async send(call) {
@@ -84,7 +84,7 @@ async function exchange(service: ModelService, call: HttpCall, signal: AbortSign
   return answer === 'silence' ? new Promise(() => {}) : deliver(answer, call, signal)
 }
 
-/** Hands an answer over piece by piece, as a connection would. */
+/** Delivers an answer piece by piece, as a connection would. */
 async function deliver(answer: WireAnswer, call: HttpCall, signal: AbortSignal): Promise<HttpAnswer> {
   const { status, headers } = answer
   const chunks: Buffer[] = []

@@ -5,7 +5,7 @@ import { execProgram } from '../../lib/exec-program.ts'
 import type { HttpClient } from '../../lib/http-client.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 
-/** A token and when it should not be used any more, in milliseconds since 1970. */
+/** A token and when to stop using it, in milliseconds since 1970. */
 export interface AccessToken {
   readonly token: string
   readonly until: number
@@ -36,7 +36,7 @@ const credentialsSchema = z.discriminatedUnion('type', [
 ])
 export type Credentials = z.output<typeof credentialsSchema>
 
-/** Reads a file of credentials as Google's programs write it; nothing of it is shown. */
+/** Parses a credentials file as Google's programs write it; never reveals its content. */
 export function parseCredentials(text: string, path: string): Credentials {
   const parsed = credentialsSchema.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
@@ -47,7 +47,7 @@ export function parseCredentials(text: string, path: string): Credentials {
   )
 }
 
-/** Tokens for credentials, from the address that they name. */
+/** Gets tokens for credentials from the address they name. */
 export function tokensFor(credentials: Credentials, http: HttpClient, now: () => number = Date.now): TokenSource {
   return async (signal) => {
     const form = new URLSearchParams(
@@ -75,7 +75,7 @@ const answerSchema = z.object({
 })
 const faultSchema = z.object({ error: z.string().regex(/^[\w. -]{1,80}$/) })
 
-/** A JSON Web Token that the owner of the key signs, valid for an hour. */
+/** A JSON Web Token signed with the account's key, valid for an hour. */
 function assertionOf(
   { client_email: iss, private_key, token_uri: aud }: Credentials & { type: 'service_account' },
   nowMs: number,
@@ -95,7 +95,7 @@ function refreshOf({ client_id, client_secret, refresh_token }: Credentials & { 
   return { grant_type: 'refresh_token', client_id, client_secret, refresh_token }
 }
 
-/** Tokens of the person who is logged in with gcloud; its own are valid for an hour, some of which may be over. */
+/** Tokens of the user logged in with gcloud; they are valid for an hour, part of which may have passed. */
 export const tokensOfGcloud =
   (gcloud: string): TokenSource =>
   async () => {
@@ -109,7 +109,7 @@ function refused(message: string, retryable: boolean): BoundaryError {
   return new BoundaryError('model', message, { code: 'AuthenticationError', retryable })
 }
 
-/** A source whose token is asked for once, by however many calls, until its time is up or it is refused. */
+/** Caches a source's token: all calls share one request for it until it expires or is refused. */
 export function kept(source: TokenSource, now: () => number = Date.now) {
   let current: AccessToken | null = null
   let asked: Promise<AccessToken> | null = null

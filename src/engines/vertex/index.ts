@@ -61,7 +61,7 @@ export default definePlugin({
   },
 })
 
-/** Who asks: a token that is given, a file of credentials, or the person who is logged in with gcloud. */
+/** The source of tokens: a given token, a credentials file, or the user logged in with gcloud. */
 function signIn(
   options: Options,
   context: PluginContext,
@@ -109,7 +109,10 @@ function missingProject(): never {
   )
 }
 
-/** Adds the token to every request, asks once more with a new one when it is refused, and hides it where the server repeats it. */
+/**
+ * Adds the token to every request, retries once with a new one when it is refused, and masks it if the server repeats
+ * it.
+ */
 function withToken(http: HttpClient, source: TokenSource): HttpClient {
   const tokens = kept(source)
   return {

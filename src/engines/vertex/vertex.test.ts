@@ -36,7 +36,7 @@ function engineOf(env: Env, options: object = {}) {
   return vertex.make(vertex.options.parse(more), { env: { HOME: '/nonexistent', ...env }, stateDir: '/nonexistent' })
 }
 
-/** Hands out tokens, each for the time that is said, and notes what it was asked for. */
+/** Issues tokens, each valid for the given time, and records the requests for them. */
 async function tokenServer(expiresIn: number, status = 200) {
   const asked: URLSearchParams[] = []
   const http = createServer((request, response) => {

@@ -14,8 +14,8 @@ export interface StepWork {
   readonly inputKind: StoredKind
   readonly limit: number | null
   /**
-   * The maximum number of rows per shard, or as many as it took; null for no such limit. A rehearsal tries stages that
-   * multiply rows on only a few.
+   * The maximum number of rows per shard, though never fewer than its input shard has; null for no such limit. A
+   * rehearsal tries stages that multiply rows on only a few.
    */
   readonly mostRows: number | null
   readonly shardRows: number

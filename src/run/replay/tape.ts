@@ -158,8 +158,8 @@ export class Tape {
 
   /**
    * An agent asks for the size of a conversation to decide whether to hand it off. It is too large where the recording
-   * continues with a summary of it; once a request was refused, it stays too large as long as the recorded summary
-   * covers less.
+   * continues with a summary of it; once a request was refused, unless a recorded turn continues exactly these
+   * messages.
    */
   private hasRoomFor(messages: readonly ChatMessage[]): boolean {
     const next = [...this.unplayed].filter(({ sent }) => this.goesOnWith(sent, messages))

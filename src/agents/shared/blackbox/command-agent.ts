@@ -1,11 +1,11 @@
 import type { SkillsAndMcp, SkillsAndMcpSupport } from '../skills-and-mcp/set-up.ts'
 import type { ToolSource } from './install-tool.ts'
 
-/** What a command-line agent is told about the trial it runs in. */
+/** What a command-line agent gets to know about its trial. */
 export interface CommandAgentContext extends SkillsAndMcp {
-  /** Where its tools are inside the sandbox; nothing can be written there. */
+  /** Where its tools are inside the sandbox; read-only. */
   readonly toolDir: string
-  /** A home of its own inside the sandbox. */
+  /** Its own home directory inside the sandbox. */
   readonly home: string
   /** The gateway's address, without a path. */
   readonly baseUrl: string
@@ -18,10 +18,10 @@ export interface CommandAgentContext extends SkillsAndMcp {
   readonly cpu: string
 }
 
-/** A command-line agent that others wrote, described: what to install, what to write, what to run. */
+/** Describes a third-party command-line agent: what to install, what to write, what to run. */
 export interface CommandAgent extends SkillsAndMcpSupport {
   readonly tool: ToolSource
-  /** Files to write before it starts, by their path inside. */
+  /** Files to write before it starts, by their path in the sandbox. */
   files(context: CommandAgentContext): Readonly<Record<string, string>>
   env(context: CommandAgentContext): Readonly<Record<string, string>>
   /** Run directly, in the task's working directory, with nothing on stdin. */

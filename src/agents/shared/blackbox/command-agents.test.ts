@@ -12,7 +12,7 @@ import pi from '../../pi.ts'
 import qwenCoder from '../../qwen-coder.ts'
 
 const plugins = [claudeCode, codex, geminiCli, miniSweAgent, opencode, openhands, pi, qwenCoder]
-/** What of a task's offers each of them takes in its own way; the rest is told in words. */
+/** Which of a task's offers each agent takes through its own configuration; the rest goes into the instruction. */
 const offersOf: Record<
   string,
   { readonly files?: string; readonly spelt: readonly string[]; readonly skills?: string }
@@ -73,7 +73,7 @@ describe.each(plugins.map((plugin) => ({ name: plugin.name, plugin })))('$name',
     expect(told).toContain('http://127.0.0.1:4711')
     expect(told).toMatch(/sk-trial-[0-9a-f]{48}/)
     expect(line).not.toContain('sk-trial-')
-    // Quoted for the shell, so that it arrives as it is.
+    // Quoted for the shell, so that it arrives unchanged.
     expect(line).toContain(instruction.replaceAll("'", `'\\''`))
     expect(line + told).toMatch(/\bqwen3-coder\b/)
     expect(line + told).not.toMatch(/undefined|\[object/)
@@ -113,7 +113,7 @@ interface Offered {
   readonly skillsDir?: string
 }
 
-/** What an agent runs and writes, in a sandbox that only listens. */
+/** What an agent runs and writes, in a sandbox that only records. */
 async function staged(agent: Agent, { mcpServers, skillsDir }: Offered = { mcpServers: [] }) {
   const files: Record<string, string> = {}
   const ran: { argv: readonly string[]; env: Readonly<Record<string, string>> }[] = []

@@ -74,7 +74,7 @@ function halves(stateDir: string): string[] {
   return readdirSync(join(stateDir, 'tools')).filter((name) => name.endsWith('.tmp'))
 }
 
-/** A registry of one package, whose download can be made to wait. */
+/** A registry with one package whose download can be delayed. */
 async function startRegistry() {
   const dir = await makeTempDir()
   const scripts = { postinstall: 'touch ran' }
@@ -141,7 +141,7 @@ async function settingsOf(url: string) {
   return { npm_config_registry: url, npm_config_cache: await makeTempDir(), npm_config_fetch_retries: '0' }
 }
 
-/** The process that another one started. */
+/** The child process of another process. */
 async function childOf({ pid }: ChildProcess): Promise<number> {
   for (;;) {
     const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')

@@ -9,13 +9,16 @@ import { findProgram, systemPath } from '../../../lib/programs.ts'
 import { SharedWork } from '../../../lib/shared-work.ts'
 import { execProcess, signalGroup, spawnProcess } from '../../../lib/spawn-process.ts'
 
-/** What a registry has, at an exact version, so that equal runs run equal programs. */
+/** A package in a registry, at an exact version, so that equal runs run equal programs. */
 export type ToolSource =
   | { readonly npm: string; readonly version: string }
-  /** `python`: the version that the sandbox must have, for example `3.12`; without it, the one a local sandbox has. `also`: what it forgets to ask for. */
+  /**
+   * `python`: the version that the sandbox must have, for example `3.12`; without it, the one in a local sandbox.
+   * `also`: dependencies that the package does not declare.
+   */
   | { readonly pip: string; readonly version: string; readonly python?: string; readonly also?: readonly string[] }
 
-/** Programs of this machine that an installation takes, and what brings them. */
+/** Programs on this machine that an installation needs, and the packages that provide them. */
 const needed = {
   npm: { npm: 'npm comes with Node.js', flock: 'apt-get install -y util-linux' },
   pip: { python3: 'apt-get install -y python3 python3-pip', flock: 'apt-get install -y util-linux' },
@@ -33,8 +36,8 @@ export function checkInstaller(source: ToolSource): void {
 const installs = new SharedWork<string>()
 
 /**
- * Installs a tool from its registry once on this machine, without running any code of the packages; gives the directory
- * that holds it. The directory appears whole or not at all, and of several processes one installs while the others wait.
+ * Installs a tool from its registry once on this machine, without running any of the packages' code; returns its
+ * directory. The directory appears whole or not at all, and of several processes, one installs while the others wait.
  */
 export async function installTool(stateDir: string, source: ToolSource, signal: AbortSignal): Promise<string> {
   checkInstaller(source)
@@ -49,7 +52,7 @@ export async function installTool(stateDir: string, source: ToolSource, signal: 
   })
 }
 
-/** The kernel drops the lock with its last holder, so that after `kill -9` the next one finds it free and sweeps up. */
+/** The kernel releases the lock with its last holder, so after `kill -9` the next process gets it and cleans up. */
 const underLock = `set -e
 umask 022
 if [ -d "$1" ]; then exit 0; fi
@@ -65,7 +68,7 @@ async function install(parent: string, name: string, source: ToolSource, signal:
   await mkdir(parent, { recursive: true })
   signal.throwIfAborted()
   const hidden = join(parent, `.${name}`)
-  // Named as the lock's holder looks for it.
+  // Named as the lock's holder expects it.
   const temporary = draftOf(`${hidden}.${randomBytes(4).toString('hex')}`)
   const words = [join(parent, name), hidden, temporary, ...installerOf(source, temporary)]
   const child = await spawnProcess('flock', [`${hidden}.lock`, 'sh', '-c', underLock, 'sh', ...words], {
@@ -88,10 +91,10 @@ async function install(parent: string, name: string, source: ToolSource, signal:
   throw new BoundaryError('agent', `cannot install ${specOf(source)}: ${why}`, { code: 'AgentSetupError' })
 }
 
-/** The installer's words; neither runs a script of a package. */
+/** The installer's command line; neither installer runs a package's scripts. */
 function installerOf(source: ToolSource, dir: string): string[] {
   if ('npm' in source) {
-    // Sandboxes are Linux, whatever this is.
+    // Sandboxes run Linux, whatever this machine runs.
     const platform = ['--os=linux', `--cpu=${process.arch}`, '--libc=glibc']
     const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save', '--loglevel=error', ...platform]
     return ['npm', 'install', ...flags, '--prefix', dir, specOf(source)]
@@ -112,7 +115,7 @@ function installerOf(source: ToolSource, dir: string): string[] {
   ]
 }
 
-/** Wheels fit one version of Python; a local sandbox has that of the host's system, not one that only this user has. */
+/** Wheels fit one version of Python; a local sandbox has the host system's, not one that only this user has. */
 async function pythonOfSandbox(): Promise<string> {
   const path = [systemPath, process.env.PATH ?? ''].join(':')
   const script = 'import sys; print("%d.%d" % sys.version_info[:2])'
@@ -120,7 +123,7 @@ async function pythonOfSandbox(): Promise<string> {
   return stdout.trim()
 }
 
-/** As the registry spells it: `name@1.2.3` or `name==1.2.3`. */
+/** The registry's spelling: `name@1.2.3` or `name==1.2.3`. */
 export function specOf(source: ToolSource): string {
   return 'npm' in source ? `${source.npm}@${source.version}` : `${source.pip}==${source.version}`
 }

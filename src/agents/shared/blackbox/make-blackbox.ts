@@ -25,7 +25,7 @@ const blackboxOptions = z.strictObject({
 })
 export type BlackboxOptions = z.output<typeof blackboxOptions>
 
-/** Declares a plug-in that runs a command-line agent others wrote, behind a gateway that records it. */
+/** Declares a plug-in that runs a third-party command-line agent behind a gateway that records it. */
 export function defineBlackbox(agent: CommandAgent, summary: string) {
   return definePlugin({
     name: agent.name,
@@ -40,7 +40,7 @@ function withVersion(agent: CommandAgent, version: string): CommandAgent {
   return { ...agent, tool: { ...agent.tool, version } }
 }
 
-/** Makes such an agent: installed before the clock of the task starts, with a key that is good for its trial only. */
+/** Makes such an agent: it is installed before the task's time starts, and its key is valid only for its trial. */
 export function makeBlackbox(
   agent: CommandAgent,
   options: Pick<BlackboxOptions, 'collect_rollout_details'>,
@@ -50,7 +50,7 @@ export function makeBlackbox(
     name: agent.name,
     version: agent.tool.version,
     needsModel: true,
-    // Its program may ask for several things at once, and of an interrupted attempt some of them have no reply.
+    // Its program may make several calls at once, and for an interrupted attempt some of them have no reply.
     repeats: false,
     check: () => checkInstaller(agent.tool),
     async toolDirs({ signal, record }) {
@@ -99,22 +99,25 @@ function clientOf({ name }: CommandAgent, { client }: AgentAt): ModelClient {
   throw new UserError(`agent ${name} needs a model, got none`, 'pass one with -m, for example openai/gpt-x')
 }
 
-/** What no second call will mend. */
+/** Failures that no retry can fix. */
 const hopeless = ['AuthenticationError', 'PermissionDeniedError', 'ModelNotFoundError']
-/** The model's client has tried each of these calls several times already; some agents would go on for ever. */
+/** The model's client has already tried each of these calls several times; some agents would go on forever. */
 const maxFailuresInARow = 10
 
-/** Whether another call of the model would be in vain, so that the agent need not go on. */
+/** Whether further model calls would be futile, so the agent need not continue. */
 function isOver({ spentBudget, lastFailure, failuresInARow }: CallCounts): boolean {
   if (spentBudget !== null) return true
   return lastFailure !== null && (hopeless.includes(lastFailure.code) || failuresInARow >= maxFailuresInARow)
 }
 
-/** How an agent ended, given what became of its calls. An exit code of 0 proves nothing: some end so when every call failed. */
+/**
+ * How an agent ended, given the outcome of its calls. An exit code of 0 proves nothing: some agents return it when
+ * every call failed.
+ */
 function exitOf(exitCode: number, counts: CallCounts, at: AgentAt): AgentExit {
   if (counts.spentBudget !== null) return { kind: 'limit', limit: 'cost' }
   if (counts.succeeded > 0 && exitCode === 0) return { kind: 'finished' }
-  // It gave up after a call that the model's server failed: the server is to blame, and that is no score of 0.
+  // It gave up after the model's server failed a call: the server is to blame, and that is not a score of 0.
   if (counts.lastFailure) throw counts.lastFailure
   if (counts.succeeded > 0) return { kind: 'exited', exitCode }
   const failure = counts.calls === 0 ? 'the agent never called its model' : 'no model call produced a reply'
@@ -123,10 +126,10 @@ function exitOf(exitCode: number, counts: CallCounts, at: AgentAt): AgentExit {
   return { kind: 'exited', exitCode: exitCode || 1 }
 }
 
-/** Directly under the root, where a mount of it cannot be moved away from inside. */
+/** Directly under the root, where a mount cannot be moved away from inside. */
 const toolDir = '/ot-agent-tools'
 const homes = '/opt/ot-agent-homes'
-/** Of a command that was stopped because its model will not answer any more. */
+/** The exit code of a command that was stopped because its model will not answer any more. */
 const stoppedCode = 137
 
 interface BehindGateway {
@@ -135,7 +138,7 @@ interface BehindGateway {
   readonly over: AbortSignal
 }
 
-/** Runs the agent's command with a door to the gateway, which is closed when the command ends or `over` stops it. */
+/** Runs the agent's command with access to the gateway, which ends when the command does or when `over` stops it. */
 async function runBehind(agent: CommandAgent, at: AgentAt, { gateway, client, over }: BehindGateway): Promise<number> {
   const door = await at.sandbox.openDoor(gateway.accept)
   try {
@@ -162,14 +165,14 @@ async function prepareContext(
   client: ModelClient,
   at: AgentAt,
 ): Promise<CommandAgentContext> {
-  // Not under the temporary directory, where some agents refuse to live; a new one for each step of a task.
+  // Not under the temporary directory, which some agents refuse as a home; a new one for each step of a task.
   const home = `${homes}/${randomBytes(4).toString('hex')}`
   const context: CommandAgentContext = {
     toolDir,
     home,
     baseUrl,
     key,
-    // A name without a slash: agents split theirs there.
+    // A name without a slash, because agents split names there.
     model: client.model.split('/').at(-1) || client.model,
     contextTokens: client.facts.contextTokens ?? 128_000,
     outputTokens: client.facts.outputTokens ?? 8192,

@@ -4,7 +4,7 @@ import type { RecordedCall } from '../../../formats/atif/recorder/call-recorder.
 import type { ServiceAnswer } from '../../../formats/dialect-server/model-service.ts'
 import type { ServedCall, ServiceFault } from '../../../formats/dialect-server/server-dialect.ts'
 
-/** What the calls of a trial came to. */
+/** The totals of a trial's calls. */
 export interface CallCounts {
   readonly calls: number
   readonly succeeded: number
@@ -13,11 +13,11 @@ export interface CallCounts {
   readonly outputTokens: number
   /** Null when no call had a known price. */
   readonly costUsd: number | null
-  /** The budget that is spent, once one is. */
+  /** The budget that was used up, if any. */
   readonly spentBudget: string | null
   /** The last failure of the model's server; null again once a call succeeded. */
   readonly lastFailure: BoundaryError | null
-  /** Failures of the model's server since a call last succeeded. */
+  /** Failures of the model's server since the last successful call. */
   readonly failuresInARow: number
 }
 
@@ -37,12 +37,12 @@ export interface Ask {
   readonly client: ModelClient
   readonly tokenDetails: boolean
   readonly signal: AbortSignal
-  /** Who hears the reply while it is said. */
+  /** Receives the reply while it is streamed. */
   readonly hearing?: Pick<CallOptions, 'onText' | 'onReasoning'>
   readonly count: (change: (counts: CallCounts) => Partial<CallCounts>) => void
 }
 
-/** Asks the model what an agent asked it, writes down what came of it, and gives what the agent is told. */
+/** Passes an agent's request to the model, records the outcome, and returns the agent's answer. */
 export async function askModel(
   ask: Ask,
   { request }: ServedCall,
@@ -78,7 +78,7 @@ function failed(ask: Ask, error: unknown, record: RecordedCall): ServiceAnswer {
     record.fail('Aborted', 'the agent hung up or ran out of time')
     return { kind: 'hang-up' }
   }
-  // What a provider says about a key may quote it, so that only the kind of failure is written down.
+  // A provider's message about a key may quote it, so only the kind of failure is recorded.
   const fault = faultOf(error)
   if (error instanceof BoundaryError) {
     record.fail(error.code, fault.message)
@@ -89,7 +89,7 @@ function failed(ask: Ask, error: unknown, record: RecordedCall): ServiceAnswer {
   return { kind: 'fault', fault }
 }
 
-/** Agents ask for as much output as they know of; a server refuses more than it has. */
+/** Agents ask for the largest output they know of; a server refuses more than it supports. */
 function asAsked({ client, tokenDetails }: Ask, request: ModelRequest): ModelRequest {
   const { outputTokens } = client.facts
   const { maxOutputTokens } = request
@@ -114,8 +114,8 @@ function withReply(counts: CallCounts, { usage, costUsd }: ModelReply): Partial<
 }
 
 /**
- * A failed call as the agent is told of it. What the provider says about the key stays outside: its words may quote
- * the key, and a 401 would send the agent looking for another one.
+ * A failed call as reported to the agent. The provider's message about the key is not passed on: it may quote the key,
+ * and a 401 would make the agent look for another one.
  */
 function faultOf(error: unknown): ServiceFault {
   const message = messageOf(error)

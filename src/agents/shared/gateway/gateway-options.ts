@@ -4,32 +4,35 @@ import type { CallRecorder } from '../../../formats/atif/recorder/call-recorder.
 import { type BodyLimits, HttpPool, type HttpUse } from '../../../lib/http-share.ts'
 import type { CallCounts } from './ask-model.ts'
 
-/** What a gateway stands between, and how it behaves. */
+/** What a gateway connects, and how it behaves. */
 export interface GatewayOptions {
   /** Holds the only copy of the provider's key. */
   readonly client: ModelClient
   readonly recorder: CallRecorder
-  /** Hears of each call that is refused before it reaches the model. */
+  /** Called for each call that is refused before it reaches the model. */
   readonly refused: (call: RefusedCall) => void
-  /** Ask for token ids with every call, whatever the agent asks for. */
+  /** Request token ids with every call, whether or not the agent does. */
   readonly tokenDetails?: boolean
-  /** How long a stream may be silent before it gets a sign of life; default 60 s. */
+  /** How long a stream may be silent before a keep-alive is sent; default 60 s. */
   readonly silenceMs?: number
-  /** Told after every call how many there were and what came of them. */
+  /** Called after every call with the totals so far. */
   readonly onCount?: (counts: CallCounts) => void
-  /** Other limits than the usual ones. */
+  /** Limits that differ from the defaults. */
   readonly limits?: Partial<GatewayLimits>
 }
 
-/** What the agent of one trial may use of the process that runs all of them. */
+/** How much of the shared process one trial's agent may use. */
 export interface GatewayLimits extends HttpUse, BodyLimits {
-  /** How long a new connection may take to say what it wants. */
+  /** How long a new connection may take to send its request head. */
   readonly headMs: number
 }
 
 const megabyte = 1 << 20
 
-/** Far more than agents need: the largest prompts are a few megabytes, and those who ask in parallel ask ten at a time. */
+/**
+ * Far more than agents need: the largest prompts are a few megabytes, and agents that make parallel calls make about
+ * ten at a time.
+ */
 export const gatewayLimits: GatewayLimits = {
   connections: 128,
   requests: 64,
@@ -40,7 +43,7 @@ export const gatewayLimits: GatewayLimits = {
   totalMs: 300_000,
 }
 
-/** What an agent gets even while the agents of other trials use all they can. */
+/** Guaranteed to each agent even if the agents of other trials use all they can. */
 export const sureShare: HttpUse = { connections: 8, requests: 8, bytes: 4 * megabyte }
 
 /** What the agents of all trials share beyond that. */

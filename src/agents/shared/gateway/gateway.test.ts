@@ -91,7 +91,7 @@ describe.each(dialects)('over $name', ({ name, path, body, header, text }) => {
     })
     const { post, key, finish } = await start(async (request, options) => {
       options.onText?.('early ')
-      // Without the first words on the other side there is no second.
+      // The second words come only after the first have arrived.
       await heard
       options.onText?.('late')
       return replies('early late', { toolCalls: [tool], finish: 'tool-calls' })(request, options)
@@ -329,7 +329,7 @@ async function start(first: Answer | Pick<GatewayOptions, 'silenceMs' | 'limits'
     refused: (call) => told.refused(dir, call),
     ...(typeof first !== 'function' && first),
   })
-  // Connections come from elsewhere, as they do through a sandbox's door.
+  // Connections arrive from outside, as they do through a sandbox's door.
   const door = createServer((socket) => gateway.accept(socket)).listen(0, '127.0.0.1')
   await new Promise((resolve) => door.once('listening', resolve))
   onTestFinished(async () => {

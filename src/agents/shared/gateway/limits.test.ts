@@ -40,7 +40,7 @@ async function start(limits: Partial<GatewayLimits> = {}, ...answers: Answer[]) 
     return finished
   }
   onTestFinished(finish)
-  /** A connection that says what it is told to; `heard` is all it is answered until the other side ends it. */
+  /** A connection that sends the given text; `heard` resolves with the whole answer when the other side ends it. */
   const say = (text: string) => {
     const socket = connect(port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())

@@ -10,14 +10,16 @@ import {
   type WireEvent,
 } from '../../../formats/dialect-server/server-dialect.ts'
 
-/** An answer that is told while the model still speaks. */
+/** An answer that is streamed while the model is still generating. */
 export interface LiveAnswer {
   readonly hearing: Pick<CallOptions, 'onText' | 'onReasoning'>
-  /** Ends what was begun; false when nothing was told yet, so that the answer can still be sent in one piece. */
+  /**
+   * Ends a stream that has begun; false when nothing was sent yet, so that the answer can still be sent in one piece.
+   */
   end(answer: ServiceAnswer): boolean
 }
 
-/** Starts to stream an answer as soon as there is something to send, where the caller asked for a stream. */
+/** Starts to stream an answer as soon as there is something to send, if the caller asked for a stream. */
 export function makeLiveAnswer(
   response: ServerResponse,
   dialect: ServerDialect,
@@ -41,7 +43,7 @@ export function makeLiveAnswer(
     hearing: {
       onText: (piece) => void (isHeld || send(begun().text(piece))),
       onReasoning: (piece) => {
-        // Once a thought has to wait for its end, everything after it waits too.
+        // Once a thought must wait for its end, everything after it waits too.
         isHeld ||= !dialect.streamsThoughts
         if (!isHeld) send(begun().reasoning(piece))
       },

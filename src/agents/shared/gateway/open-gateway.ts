@@ -6,22 +6,22 @@ import { type GatewayOptions, gatewayLimits, gatewayPool, sureShare } from './ga
 import { serveAgent } from './serve-agent.ts'
 import { makeTrialKey } from './trial-key.ts'
 
-/** An endpoint for one trial: every call of its agent passes through here and is recorded. */
+/** An endpoint for one trial: every call of its agent passes through it and is recorded. */
 export interface Gateway {
-  /** What the agent shows instead of a provider's key; good here only. */
+  /** What the agent uses instead of a provider's key; valid only here. */
   readonly key: string
-  /** Takes a connection, for example from a sandbox's door. */
+  /** Accepts a connection, for example from a sandbox's door. */
   accept(socket: Duplex): void
   counts(): CallCounts
-  /** Hangs up on everybody; waits until every call is written down. */
+  /** Closes all connections; waits until every call is recorded. */
   close(): Promise<void>
 }
 
-/** Opens an endpoint that speaks four APIs, accepts only the trial's key, and asks the trial's model. */
+/** Opens an endpoint that speaks four APIs, accepts only the trial's key, and forwards to the trial's model. */
 export function openGateway(options: GatewayOptions): Gateway {
   const key = makeTrialKey()
   const closing = new AbortController()
-  /** Every open connection, with the clock that ends it unless it says what it wants. */
+  /** Every open connection, with the timer that ends it unless it sends a request head. */
   const heads = new Map<Duplex, NodeJS.Timeout>()
   const running = new Set<Promise<void>>()
   let counts = noCalls
@@ -38,14 +38,15 @@ export function openGateway(options: GatewayOptions): Gateway {
     running.add(work)
     void work.finally(() => running.delete(work))
   })
-  // An agent asks again when its command has ended; a connection that is closed meanwhile may lose that call.
+  // An agent calls again when its command has ended; if the connection is being closed at that moment, the call may be
+  // lost.
   server.keepAliveTimeout = 0
   return {
     key,
     accept(socket) {
       if (closing.signal.aborted) return void socket.destroy()
       if (!share.take('connections')) return turnAway(socket, '429 Too Many Requests')
-      // A server that does not listen itself watches over no time.
+      // A server that does not listen itself does not enforce timeouts.
       const late = () => turnAway(socket, '408 Request Timeout')
       heads.set(socket, setTimeout(late, limits.headMs))
       socket.once('close', () => {

@@ -19,7 +19,7 @@ import type { GatewayLimits, GatewayOptions } from './gateway-options.ts'
 import { makeLiveAnswer, streamHeaders } from './live-answer.ts'
 import { carriesKey } from './trial-key.ts'
 
-/** What answering needs to know of its gateway. */
+/** The parts of the gateway needed to answer. */
 export interface ServeOptions extends Omit<GatewayOptions, 'limits'> {
   readonly key: string
   readonly closing: AbortSignal
@@ -80,7 +80,7 @@ const saidEnough: ServiceFault = {
   message: 'this trial said more than can be recorded; nothing more is asked for it',
 }
 
-/** Why a body is not read. */
+/** The answer when a body is not read. */
 function unread(why: 'too-large' | 'busy' | 'timeout', { bodyBytes }: GatewayLimits): ServiceFault {
   if (why === 'busy') return tooMany
   if (why === 'timeout') return { kind: 'timeout', status: 408, message: 'the request was not sent in time' }
@@ -92,7 +92,7 @@ interface Exchange {
   readonly response: ServerResponse
 }
 
-/** Refuses a request whose body was not read, and will not be. */
+/** Refuses a request whose body was not and will not be read. */
 function refuseUnread(
   options: ServeOptions,
   dialect: ServerDialect,
@@ -134,7 +134,7 @@ async function answer(options: ServeOptions, route: CallRoute, body: string, res
   const said = await askAlive(options, { ask, dialect, call: parsed.call }, response)
   if (live.end(said)) return
   const wire = renderAnswer(dialect, parsed.call, said, stamp)
-  // No one is connected to be told anything.
+  // Nobody is connected any more.
   if (typeof wire === 'string') response.destroy()
   else await sendAnswer(response, wire)
 }
@@ -145,7 +145,7 @@ interface Asking {
   readonly call: ServedCall
 }
 
-/** Asks the model, with keep-alives for a caller that waits for a stream. */
+/** Asks the model, sending keep-alives to a caller that waits for a stream. */
 async function askAlive(
   { recorder, silenceMs }: ServeOptions,
   { ask, dialect, call }: Asking,
@@ -159,7 +159,7 @@ async function askAlive(
   }
 }
 
-/** Sends an answer; one that comes after signs of life can only be told inside the stream they began. */
+/** Sends an answer; after a keep-alive, it must go into the stream that has begun. */
 async function sendAnswer(response: ServerResponse, answer: WireAnswer): Promise<void> {
   const began = response.headersSent
   if (!began) response.writeHead(answer.status, { ...answer.headers })
@@ -173,17 +173,17 @@ async function sendAnswer(response: ServerResponse, answer: WireAnswer): Promise
   response.end()
 }
 
-/** Node's own client gives up on a silent server after 300 s; a fault found earlier still gets its status. */
+/** Node's own client gives up on a silent server after 300 s; faults found earlier still get their status. */
 const silenceMs = 60_000
 
-/** Keeps a stream's caller waiting for as long as a slow model takes; returns a function that stops it. */
+/** Keeps a stream's caller waiting as long as a slow model takes; returns a function that stops it. */
 function keepAlive(response: ServerResponse, everyMs = silenceMs): () => void {
   const timer = setInterval(() => {
     if (response.destroyed) return
     if (!response.headersSent) {
       response.writeHead(200, streamHeaders)
     }
-    // A comment: every reader of streams passes over it.
+    // A comment, which every stream parser skips.
     response.write(': still here\n\n')
   }, everyMs)
   return () => clearInterval(timer)

@@ -1,12 +1,12 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** Makes a key that is good for one trial and for nothing outside it. */
+/** Makes a key that is valid for one trial only. */
 export function makeTrialKey(): string {
   return `sk-trial-${randomBytes(24).toString('hex')}`
 }
 
-/** Whether a request carries the trial's key in any of the places where the four APIs have theirs. */
+/** Whether a request carries the trial's key in any of the places used by the four APIs. */
 export function carriesKey(key: string, headers: IncomingHttpHeaders, query: URLSearchParams): boolean {
   const bearer = /^bearer\s+(\S+)$/i.exec(headers.authorization ?? '')?.[1]
   const given = [bearer, headers['x-api-key'], headers['x-goog-api-key'], query.get('key')]

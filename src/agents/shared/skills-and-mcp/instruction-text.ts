@@ -2,7 +2,7 @@ import type { AgentAt } from '../../../core/agent.ts'
 import type { McpServer } from '../../../core/task.ts'
 import { readYaml } from '../../../lib/read-yaml.ts'
 
-/** Where a model that works at a terminal finds MCP servers; empty without any. */
+/** Tells a model at a terminal where to find MCP servers; empty without any. */
 export function mcpText(servers: readonly McpServer[]): string {
   if (servers.length === 0) return ''
   const lines = servers.map(({ name, transport, url, command, args }) => {
@@ -12,14 +12,14 @@ export function mcpText(servers: readonly McpServer[]): string {
   return `MCP Servers:\nThese servers offer tools for the task. Reach them from the terminal.\n${lines.join('\n')}`
 }
 
-/** Something a task can teach: what it is about, and the file to read. */
+/** A skill that a task offers: what it is about, and the file to read. */
 export interface Skill {
   readonly name: string
   readonly description: string
   readonly location: string
 }
 
-/** Which skills there are, and which file to read for each; empty without any. */
+/** Lists the skills and the file to read for each; empty without any. */
 export function skillsText(skills: readonly Skill[]): string {
   if (skills.length === 0) return ''
   const each = skills.map(
@@ -31,7 +31,7 @@ export function skillsText(skills: readonly Skill[]): string {
 
 const listSkills = `for file in "$1"/*/SKILL.md; do [ -f "$file" ] && printf '%s\\0' "$file" && head -c 8192 "$file" | tr -d '\\0' && printf '\\0'; done; true`
 
-/** The skills in the directory that the task names. */
+/** The skills in the directory named by the task. */
 export async function findSkills({ task, sandbox, signal, user }: AgentAt): Promise<Skill[]> {
   const dir = task.environment.skillsDir
   if (dir === undefined) return []
@@ -46,7 +46,7 @@ export async function findSkills({ task, sandbox, signal, user }: AgentAt): Prom
   return found
 }
 
-/** A skill tells its name and purpose between two lines of dashes at its top; one that does not is none. */
+/** Parses a skill's name and purpose from between the two lines of dashes at its top; null without them. */
 export function parseSkill(location: string, text: string): Skill | null {
   const matter = /^---\r?\n([\s\S]*?)\r?\n---/.exec(text)?.[1]
   if (matter === undefined) return null

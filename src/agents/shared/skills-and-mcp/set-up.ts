@@ -3,7 +3,7 @@ import type { AgentAt } from '../../../core/agent.ts'
 import type { McpServer } from '../../../core/task.ts'
 import { findSkills, mcpText, skillsText } from './instruction-text.ts'
 
-/** How an agent can be told what a task offers; of what it cannot take so, it reads in its instruction. */
+/** How an agent can be configured with what a task offers; whatever it does not support goes into its instruction. */
 export interface SkillsAndMcpSupport {
   readonly name: string
   /** One MCP server as the agent's own configuration spells it; null for one it cannot reach. */
@@ -12,17 +12,17 @@ export interface SkillsAndMcpSupport {
   readonly skills?: string
 }
 
-/** What a task offers its agent, in the forms that this agent takes. */
+/** What a task offers its agent, in the forms that this agent supports. */
 export interface SkillsAndMcp {
-  /** By names that every agent can take, as its own configuration spells them. */
+  /** By names that every agent accepts, as its own configuration spells them. */
   readonly mcpServers: Readonly<Record<string, object>>
   /** Where the agent finds the task's skills; null when there are none for it. */
   readonly skillsDir: string | null
-  /** The task's words, and what had to be told in words. */
+  /** The task's instruction, plus anything that could not be configured. */
   readonly instruction: string
 }
 
-/** Makes ready, in an agent's home inside the sandbox, the MCP servers and skills that the task offers. */
+/** Sets up the MCP servers and skills that the task offers in an agent's home inside the sandbox. */
 export async function setUpSkillsAndMcp(agent: SkillsAndMcpSupport, home: string, at: AgentAt): Promise<SkillsAndMcp> {
   const mcpServers: Record<string, object> = {}
   const inWords: McpServer[] = []
@@ -39,7 +39,7 @@ export async function setUpSkillsAndMcp(agent: SkillsAndMcpSupport, home: string
   return { mcpServers, skillsDir, instruction }
 }
 
-/** Names of servers become parts of names of tools, which have few letters. */
+/** Server names become parts of tool names, which allow few characters. */
 function freeName(name: string, taken: Readonly<Record<string, object>>): string {
   const plain = name.replace(/[^A-Za-z0-9_-]/g, '-')
   let free = plain
@@ -47,7 +47,7 @@ function freeName(name: string, taken: Readonly<Record<string, object>>): string
   return free
 }
 
-/** Lets the agent find the task's skills where it looks for them. */
+/** Makes the task's skills available where the agent looks for them. */
 async function linkSkills(target: string, { task, sandbox, signal, record }: AgentAt): Promise<string | null> {
   const source = task.environment.skillsDir
   if (source === undefined) return null

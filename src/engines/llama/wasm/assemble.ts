@@ -1,4 +1,4 @@
-/** WebAssembly instructions as bytes. An expression leaves its value on the stack, a statement leaves nothing. */
+/** WebAssembly instructions as bytes. An expression leaves its value on the stack; a statement leaves nothing. */
 export type Code = readonly number[]
 
 /** A local variable of a function, by its number. */
@@ -7,7 +7,7 @@ export type Local = number
 const types = { i32: 0x7f, f32: 0x7d, v128: 0x7b } as const
 type Type = keyof typeof types
 
-/** One function of a module: all parameters are i32, and it returns nothing. */
+/** One function of a module: all its parameters are i32, and it returns nothing. */
 export interface Func {
   readonly name: string
   readonly params: number
@@ -15,7 +15,7 @@ export interface Func {
   readonly body: Code
 }
 
-/** Collects the locals of a function while its body is written. */
+/** Collects a function's locals while its body is written. */
 export class Frame {
   readonly locals: Type[] = []
 
@@ -43,7 +43,7 @@ export function func<const Name extends string>(
   return { name, params: params.length, locals: frame.locals, body }
 }
 
-/** An unsigned number of any length. */
+/** An unsigned number of any length in LEB128. */
 function leb(value: number): number[] {
   const low = value & 0x7f
   const rest = Math.floor(value / 128)
@@ -67,10 +67,10 @@ const binary = (op: Code) => (a: Code, b: Code) => [...a, ...b, ...op]
 
 export const get = (local: Local): Code => [0x20, ...leb(local)]
 export const set = (local: Local, value: Code): Code => [...value, 0x21, ...leb(local)]
-/** All statements, one after the other. */
+/** Joins statements, one after the other. */
 export const all = (...parts: readonly Code[]): Code => parts.flat()
 
-/** Whole numbers; addresses above 2 GiB are negative here, which WebAssembly does not mind. */
+/** Integers; addresses above 2 GiB are negative here, which makes no difference to WebAssembly. */
 export const i32 = {
   const: (value: number): Code => [0x41, ...signedLeb(value | 0)],
   load: (at: Code, offset = 0): Code => [...at, 0x28, 2, ...leb(offset)],
@@ -109,7 +109,7 @@ export const f32x4 = {
   max: binary(simd(0xe9)),
   negate: unary(simd(0xe1)),
   nearest: unary(simd(0x6a)),
-  /** 2 to the power of a vector of whole numbers from -126 to 127. */
+  /** 2 to the power of a vector of integers from -126 to 127. */
   powerOfTwo: (value: Code): Code => [
     ...value,
     ...simd(0xf8),
@@ -119,7 +119,7 @@ export const f32x4 = {
     ...i32.const(23),
     ...simd(0xab),
   ],
-  /** The four floats of a local, added up. */
+  /** The sum of a local's four floats. */
   sum: (local: Local): Code =>
     f32.add(f32.add(lane(local, 0), lane(local, 1)), f32.add(lane(local, 2), lane(local, 3))),
 }
@@ -141,7 +141,7 @@ export function loop(i: Local, range: { from?: Code; to: Code; step?: number }, 
   ]
 }
 
-/** `do { body; pointer += step } while (pointer < to)`: the form without a test at its beginning, for inner loops. */
+/** `do { body; pointer += step } while (pointer < to)`: without a test at the start, for inner loops. */
 export function sweep(pointer: Local, to: Code, step: number, body: Code): Code {
   const next = set(pointer, i32.add(get(pointer), i32.const(step)))
   return [0x03, empty, ...body, ...next, ...get(pointer), ...to, 0x49, 0x0d, 0, 0x0b]
@@ -149,13 +149,13 @@ export function sweep(pointer: Local, to: Code, step: number, body: Code): Code 
 
 export const when = (condition: Code, body: Code): Code => [...condition, 0x04, empty, ...body, 0x0b]
 
-/** `condition ? yes : no`, both computed. */
+/** `condition ? yes : no`, with both sides evaluated. */
 export const select = (yes: Code, no: Code, condition: Code): Code => [...yes, ...no, ...condition, 0x1b]
 
-/** Copies bytes from one place of the memory to another. */
+/** Copies bytes within the memory. */
 export const copy = (to: Code, from: Code, bytes: Code): Code => [...to, ...from, ...bytes, 0xfc, 0x0a, 0, 0]
 
-/** Calls a function of the module; `functions` is the list that `assemble` gets. */
+/** Calls a function of the module; `functions` is the list passed to `assemble`. */
 export function call(functions: readonly Func[], callee: Func, ...args: readonly Code[]): Code {
   const index = functions.indexOf(callee)
   if (index < 0 || args.length !== callee.params) throw new Error(`a wrong call of ${callee.name}`)
@@ -169,7 +169,7 @@ const section = (id: number, items: readonly (readonly number[])[]) => {
 
 const text = (value: string) => [...leb(value.length), ...Buffer.from(value, 'latin1')]
 
-/** The bytes of a module with these functions, all exported, over an imported shared memory `env.memory`. */
+/** The bytes of a module with these functions, all exported, using an imported shared memory `env.memory`. */
 export function assemble(functions: readonly Func[], pages: number): Uint8Array<ArrayBuffer> {
   const shared = 0x03
   const bodies = functions.map(({ locals, body }) => {

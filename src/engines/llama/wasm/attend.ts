@@ -19,13 +19,13 @@ import { exp, float, rowBytes, rowField } from './kernels.ts'
 export interface AttentionShape {
   readonly heads: number
   readonly kvHeads: number
-  /** Floats of one head, a multiple of 16. */
+  /** Floats per head, a multiple of 16. */
   readonly head: number
 }
 
 interface Locals {
   readonly query: Local
-  /** The first key or value of this head, and the one behind the last. */
+  /** The first key or value of this head, and the end of the last. */
   readonly first: Local
   readonly end: Local
   readonly scores: Local
@@ -34,8 +34,8 @@ interface Locals {
 }
 
 /**
- * What each head of each row finds in the memory of its conversation, up to the row's own position. Keys begin `keys` bytes into that
- * memory, values `values` bytes. `scores` has room for one float per position and three more.
+ * Attention of every head of every row over its conversation's memory, up to the row's own position. Keys begin `keys`
+ * bytes into that memory, values `values` bytes. `scores` has room for one float per position plus three.
  */
 export function attend({ heads, kvHeads, head }: AttentionShape): Func {
   const step = kvHeads * head * float
@@ -74,7 +74,7 @@ export function attend({ heads, kvHeads, head }: AttentionShape): Func {
 
 type Locals10 = [Local, Local, Local, Local, Local, Local, Local, Local, Local, Local]
 
-/** Scores of all positions, divided by the root of the head's size; `largest` is the largest of them. */
+/** The scores of all positions, divided by the square root of the head's size; `largest` receives the largest. */
 function scoreKeys(
   frame: Frame,
   { query, first, end, scores, place, score }: Locals,
@@ -106,12 +106,12 @@ function scoreKeys(
         set(score, i32.add(get(score), i32.const(float))),
       ),
     ),
-    // Four are read at a time: those behind the last count nothing.
+    // Four are read at a time: padding after the last must not count.
     f32x4.store(get(score), f32x4.const(-1e30)),
   )
 }
 
-/** Makes the scores powers of e; the sum of all of them is in each part of `total`. */
+/** Replaces the scores by their exponentials; every lane of `total` holds their sum. */
 function softmax(
   frame: Frame,
   { scores, place, score }: Locals,
@@ -137,7 +137,7 @@ function softmax(
   )
 }
 
-/** Sixteen floats of the head: values times their scores, over the sum of all scores. */
+/** Sixteen floats of the head: values weighted by their scores, divided by the sum of all scores. */
 function weigh(
   frame: Frame,
   { first, end, scores, place, score }: Locals,

@@ -5,8 +5,9 @@ import { attend } from './attend.ts'
 import { float, gated, gather, matmul, norm, remember, rotate, rowBytes, rowField } from './kernels.ts'
 
 /**
- * The module of a model, with one function that matters: `forward(lane, rows, wanted)` computes a step. It reads the rows from the table in
- * the lane's place, adds their keys and values to the memories of their conversations, and writes the logits of the wanted rows.
+ * The module of a model. Its main function, `forward(lane, rows, wanted)`, computes a step: it reads the rows from the
+ * table in the lane's part of the memory, adds their keys and values to the memories of their conversations, and writes
+ * the logits of the wanted rows.
  */
 export function makeModule(shape: ModelShape, layout: Layout): Uint8Array<ArrayBuffer> {
   const kernels = makeKernels(shape, layout)
@@ -16,7 +17,7 @@ export function makeModule(shape: ModelShape, layout: Layout): Uint8Array<ArrayB
 
 type Kernels = ReturnType<typeof makeKernels>
 
-/** Kernels are made for the sizes of the model; equal sizes share one. */
+/** Kernels are specialized for the model's dimensions; equal dimensions share one. */
 function makeKernels(shape: ModelShape, { angles }: Layout) {
   const { width, inner, heads, head, epsilon } = shape
   const bySize = new Map<number, Func>()

@@ -18,13 +18,13 @@ import {
   when,
 } from './assemble.ts'
 
-/** Bytes of one float. */
+/** Bytes per float. */
 export const float = 4
-/** Bytes of what is known about a row of a step: its token, its position, and the address of its conversation's memory. */
+/** Bytes describing one row of a step: its token, its position, and the address of its conversation's memory. */
 export const rowBytes = 12
 export const rowField = { token: 0, position: 4, memory: 8 } as const
 
-/** Rows and outputs that are computed at once, as many as there are registers for. */
+/** How many rows and outputs are computed at once, limited by the number of registers. */
 const tiles = [
   { rows: 4, outs: 2 },
   { rows: 2, outs: 4 },
@@ -32,8 +32,9 @@ const tiles = [
 ] as const
 
 /**
- * `out[r][o] = x[r] . w[o]`, added to what is there when `add` is 1. Each product is summed in the same order whatever the number of
- * rows, so that a reply does not depend on which others are computed beside it. The number of outputs is a multiple of 8.
+ * `out[r][o] = x[r] . w[o]`, or added to `out` when `add` is 1. Each product is summed in the same order whatever the
+ * number of rows, so that a reply does not depend on the others computed with it. The number of outputs is a multiple
+ * of 8.
  */
 export function matmul(inputs: number): Func {
   return func(`matmul${inputs}`, ['out', 'w', 'x', 'rows', 'outs', 'add'], (frame, { out, w, x, rows, outs, add }) => {
@@ -60,7 +61,7 @@ interface MatmulLocals {
   readonly row: Local
   readonly outs: Local
   readonly add: Local
-  /** Rows from `row` up to this one. */
+  /** Rows from `row` up to, but not including, this one. */
   readonly end: Local
 }
 
@@ -105,7 +106,7 @@ function matmulTile(
     sweep(px, get(to), 16, products),
     ...results,
   )
-  // Weights are the larger part: each is read once for all rows.
+  // Weights are the larger part, so each is read only once for all rows.
   return loop(o, { to: get(outs), step: width }, loop(r, { from: get(row), to: get(end), step: rows }, tile))
 }
 
@@ -140,7 +141,10 @@ export function norm(size: number, epsilon: number): Func {
   })
 }
 
-/** Turns pairs of each head of `x` by the angles of the row's position. `angles` holds cosines, then sines, of each position. */
+/**
+ * Rotates pairs in each head of `x` by the angles of the row's position. `angles` holds the cosines, then the sines, of
+ * each position.
+ */
 export function rotate(head: number, angles: number): Func {
   const half = (head / 2) * float
   return func(`rotate${head}`, ['x', 'table', 'rows', 'heads'], (frame, { x, table, rows, heads }) => {
@@ -183,7 +187,7 @@ export const gather: Func = func(
   },
 )
 
-/** Copies each row of `x` to its position in the memory of its conversation, `offset` bytes in. */
+/** Copies each row of `x` to its position in its conversation's memory, starting at `offset` bytes. */
 export const remember: Func = func(
   'remember',
   ['x', 'table', 'rows', 'offset', 'bytes'],
@@ -202,10 +206,10 @@ export const remember: Func = func(
   },
 )
 
-/** e to the power of four floats, as close as floats are; below -87 it is as good as 0. */
+/** e to the power of four floats, to float precision; below -87 the result is practically 0. */
 export function exp(frame: Frame, x: Local): (value: Code) => Code {
   const n = frame.local('v128')
-  // Taylor's series of e^r for |r| <= ln(2) / 2.
+  // The Taylor series of e^r for |r| <= ln(2) / 2.
   const factors = [1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2, 1, 1]
   const series = factors
     .map((factor) => f32x4.const(factor))
@@ -225,7 +229,7 @@ export const gated: Func = func('gated', ['gate', 'up', 'bytes'], (frame, { gate
   const i = frame.local('i32')
   const [value, power] = frame.several('v128', 2) as [Local, Local]
   const place = i32.add(get(gate), get(i))
-  // The largest power of two that fits: e^88 does.
+  // The range whose result fits into a float: e^88 does.
   const low = f32x4.max(get(value), f32x4.const(-87))
   const silu = f32x4.divide(get(value), f32x4.add(f32x4.const(1), get(power)))
   return loop(

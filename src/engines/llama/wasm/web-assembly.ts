@@ -1,9 +1,9 @@
-/** Memory that threads share. */
+/** Memory shared by threads. */
 export interface SharedMemory {
   readonly buffer: SharedArrayBuffer
 }
 
-/** A compiled module, as threads take it. */
+/** A compiled module that can be passed to threads. */
 export type CompiledModule = object
 
 interface WebAssemblyApi {
@@ -11,10 +11,12 @@ interface WebAssemblyApi {
   readonly Module: new (bytes: Uint8Array) => CompiledModule
 }
 
-// Node has it, and its types are part of those for browsers only.
+// Node has WebAssembly, but its types exist only in those for browsers.
 const api = (globalThis as unknown as { readonly WebAssembly: WebAssemblyApi }).WebAssembly
 
-/** Memory of this many pages; null when the machine refuses that much. Pages that are never written take no room. */
+/**
+ * Memory with this many pages; null when the machine refuses that much. Pages that are never written take up no memory.
+ */
 export function allocate(pages: number): SharedMemory | null {
   try {
     return new api.Memory({ initial: pages, maximum: pages, shared: true })

@@ -4,7 +4,10 @@ import type { ServerOptions } from './options.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Finds an engine's key before anything starts: where the options say, else in the first of `variables`; none of them means none is needed. */
+/**
+ * Finds an engine's key before anything starts: in the variable the options name, otherwise in the first of `variables`
+ * that is set; an empty list means that no key is needed.
+ */
 export function findApiKey(
   engine: string,
   options: ServerOptions,

@@ -13,22 +13,25 @@ import { cacheKey } from './response-cache.ts'
 import { retryWaitMs } from './retry.ts'
 import type { Server } from './server.ts'
 
-/** Longest reply that is asked for where the API needs a limit and none was given. */
+/** The reply limit sent when the API requires one and none was given. */
 const defaultOutputTokens = 8192
 
-/** A refused request is changed and sent again at most so often. */
+/** How often a refused request may be changed and sent again. */
 const maxLessons = 6
 
 type Body = Readonly<Record<string, unknown>>
 type Trouble = Exchanged & { readonly kind: 'trouble' }
 
-/** A seat at a replica, and the name the model has there. */
+/** A seat at a replica, and the model's name there. */
 type Place = Seat & { readonly name: string }
 
-/** What the calls of one client remember of each other: one after the other they are a conversation, whose beginning a replica has cached. */
+/**
+ * What a client's calls remember about each other: consecutive calls form a conversation whose beginning a replica has
+ * cached.
+ */
 export interface Conversation {
   replica: Replica | null
-  /** Under way. */
+  /** Calls in progress. */
   calls: number
 }
 
@@ -41,7 +44,7 @@ export interface Caller {
   readonly conversation: Conversation
 }
 
-/** One call of a model: as many requests as it takes. The only place where requests are sent again. */
+/** One model call: as many requests as it takes. The only place where requests are retried. */
 export class Call {
   private requests = 0
   private attempt = 1
@@ -49,7 +52,7 @@ export class Call {
   private textGiven = false
   private usage: TokenUsage | null = null
   private asked: Replica | null = null
-  /** Where it went wrong last; another replica is asked then. */
+  /** Where the last failure was; the next attempt goes to another replica. */
   private failedAt: Replica | null = null
   private moves = 0
   private readonly stream: boolean
@@ -84,7 +87,10 @@ export class Call {
     return cacheKey(this.caller.server.dialect.name, name, this.render(name))
   }
 
-  /** A place at a replica, which is checked first after a while without checks; the last one left gets more patience. */
+  /**
+   * A place at a replica, which is checked first if its last check is too old; the last remaining one gets more
+   * patience.
+   */
   private async findPlace(signal: AbortSignal): Promise<Place> {
     const { replicas, ownPrefixes } = this.caller.server
     const { conversation } = this.caller
@@ -136,7 +142,7 @@ export class Call {
     this.caller.conversation.replica = replica
   }
 
-  /** Whether the request can go to another replica at once, because the one it went to is gone. */
+  /** Whether the request can go to another replica at once because its own has gone down. */
   private moved(went: Trouble, replica: Replica): boolean {
     const { replicas } = this.caller.server
     this.failedAt = went.again ? replica : null
@@ -170,7 +176,7 @@ export class Call {
     return went
   }
 
-  /** Decides what follows a failed request: a changed one, the same after a wait, or the end. */
+  /** Decides what follows a failed request: a changed one, the same one after a wait, or the end. */
   private async beforeNext(went: Trouble, body: Body, signal: AbortSignal): Promise<void> {
     const { quirks, retry, rateLimit } = this.caller.server
     const learnt = went.fault && this.lessons < maxLessons ? learnQuirk(went.fault, body, this.quirks) : null
@@ -220,7 +226,7 @@ export class Call {
     return { inputTokens: tokens, cacheTokens: 0, outputTokens: estimateTokens(words), estimated: true }
   }
 
-  /** A reply out of the cache took no request and costs nothing. */
+  /** A cached reply took no request and costs nothing. */
   private finish(wire: WireReply, latencyMs: number): ModelReply {
     const usage = this.usage ?? wire.usage ?? this.guessUsage(wire)
     const dropped = droppedFrom(this.request, this.quirks)
@@ -235,7 +241,7 @@ export class Call {
   }
 }
 
-/** What a call cost by the known prices; null when the main two are not known. */
+/** The cost of a call at the known prices; null if the two main prices are unknown. */
 function costOf(usage: TokenUsage, facts: ModelFacts): number | null {
   const { inputUsdPerToken, outputUsdPerToken } = facts
   if (inputUsdPerToken === null || outputUsdPerToken === null) return null

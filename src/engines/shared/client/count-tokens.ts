@@ -3,7 +3,7 @@ import { estimateTokens } from '../../../lib/estimate-tokens.ts'
 
 export interface TokenCounter {
   count(messages: readonly ChatMessage[]): { readonly tokens: number; readonly exact: boolean }
-  /** What the server counted for a conversation: from then on it and all that follows it is known better. */
+  /** Learns the server's count for a conversation, which improves counts for it and everything that continues it. */
   learn(messages: readonly ChatMessage[], inputTokens: number): void
 }
 
@@ -15,15 +15,16 @@ interface Anchor {
   used: boolean
 }
 
-/** A conversation or two, their summaries and a sub-agent's. */
+/** Enough for a conversation or two, their summaries and a sub-agent. */
 const maxAnchors = 8
 
-/** What a chat template puts around one message. */
+/** The number of tokens a chat template adds to one message. */
 const tokensPerMessage = 4
 
 /**
- * Counts by guessing, corrected by what the server reported: exactly for a conversation it has counted, from there on
- * for one that continues it, and by the ratio it has been off by so far for any other. Guessing is done only when asked.
+ * Counts by guessing, corrected by the server's reports: exact for a conversation it has counted, exact up to that
+ * point for one that continues it, and scaled by the average error so far for any other. Guesses are made only on
+ * request.
  */
 export function makeTokenCounter(): TokenCounter {
   const sizes = new WeakMap<ChatMessage, number>()
@@ -40,7 +41,7 @@ export function makeTokenCounter(): TokenCounter {
   }
   const adjust = (anchor: Anchor) => {
     anchor.used = true
-    // Tools and templates make a short conversation look dense, so that only part of it is believed.
+    // Tools and templates make a short conversation look dense, so the new ratio is only partly trusted.
     ratio = clamp(0.7 * ratio + 0.3 * (anchor.tokens / guess(anchor.messages)), 0.5, 2)
   }
   return {
@@ -68,7 +69,7 @@ function guessMessage({ content, reasoning, toolCalls = [] }: ChatMessage): numb
 
 function isPrefix(prefix: readonly ChatMessage[], messages: readonly ChatMessage[]): boolean {
   if (prefix.length > messages.length) return false
-  // The last messages differ first.
+  // The last messages are the likeliest to differ.
   for (let i = prefix.length - 1; i >= 0; i--) if (!isSame(prefix[i], messages[i])) return false
   return true
 }

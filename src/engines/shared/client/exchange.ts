@@ -7,24 +7,24 @@ import { readJson, replyLimits } from '../../../lib/parse-json.ts'
 import { EventTooLong, makeEventReader } from '../../../lib/sse.ts'
 import { readRetryAfter } from './retry.ts'
 
-/** A server as seen from the wire. */
+/** A server at the level of HTTP. */
 export interface Wire {
   readonly http: HttpClient
   readonly dialect: Dialect
-  /** Where paths of the dialect start. */
+  /** The base of the dialect's paths. */
   readonly base: string
   readonly headers: Readonly<Record<string, string>>
-  /** A text without the key, should the server have repeated it. */
+  /** Removes the key from a text, in case the server repeated it. */
   hide(text: string): string
 }
 
-/** A reply longer than this is no reply. */
+/** A longer reply is treated as a failure. */
 const maxReplyBytes = 32 * 1024 * 1024
 
 export interface ExchangeRequest {
   /** The model's name on the server. */
   readonly model: string
-  /** What `request` was rendered to. */
+  /** The rendered `request`. */
   readonly body: Readonly<Record<string, unknown>>
   readonly request: ModelRequest
   readonly stream: boolean
@@ -34,7 +34,7 @@ export interface ExchangeRequest {
   readonly onReasoning?: Hear | undefined
 }
 
-/** How one request and its answer went. */
+/** The outcome of one request. */
 export type Exchanged =
   | { readonly kind: 'reply'; readonly reply: WireReply; readonly latencyMs: number }
   | { readonly kind: 'context-exceeded'; readonly message: string }
@@ -42,16 +42,16 @@ export type Exchanged =
       readonly kind: 'trouble'
       readonly code: ModelErrorCode
       readonly message: string
-      /** The failure may be over for another trial. */
+      /** Whether another trial may succeed. */
       readonly retryable: boolean
-      /** The same request should be sent again soon. */
+      /** Whether to send the same request again soon. */
       readonly again: boolean
       readonly retryAfterMs: number | null
       /** Set when the server refused the request itself. */
       readonly fault: Fault | null
     }
 
-/** Sends one request and reads its answer to the end, whatever it is. Only an abort is thrown. */
+/** Sends one request and reads its answer to the end. Every failure is returned as a value; only an abort is thrown. */
 export async function exchange(wire: Wire, sent: ExchangeRequest): Promise<Exchanged> {
   const startedAt = performance.now()
   const { dialect } = wire
@@ -82,7 +82,7 @@ export async function exchange(wire: Wire, sent: ExchangeRequest): Promise<Excha
       signal,
       ...(stream && { onChunk: streamSink(stream.push) }),
     }
-    // Without a descriptor for a socket nothing was asked yet.
+    // Without a file descriptor for a socket, nothing has been sent yet.
     const answer = await patiently(() => wire.http.send(call))
     if (answer.status >= 300) return faultOf(readFault(answer.status, textOf(answer)), answer)
     const parsed = stream ? stream.end() : parseWhole(dialect, answer, request)
@@ -114,7 +114,7 @@ function parseWhole(dialect: Dialect, answer: HttpAnswer, request: ModelRequest)
   }
 }
 
-/** Bytes that are no UTF-8 become replacement characters. */
+/** Invalid UTF-8 bytes become replacement characters. */
 function textOf({ body }: HttpAnswer): string {
   return body.toString('utf8')
 }
@@ -135,7 +135,10 @@ function faultOf(fault: Fault, { headers }: HttpAnswer): Exchanged {
   return { kind: 'trouble', code, message, retryable, again: retryable, retryAfterMs, fault }
 }
 
-/** A server that stayed silent may answer the next time; a reply that was still growing when its time was up would not end sooner. */
+/**
+ * A server that stayed silent may answer next time; a reply that was still growing at its time limit would not end
+ * sooner.
+ */
 function httpTrouble({ trouble: kind, message }: HttpFailure, heard: boolean): Exchanged {
   if (kind === 'timeout') return trouble('ApiTimeoutError', message, { again: !heard })
   if (kind === 'too-large') return trouble('MalformedReplyError', message, { again: false })

@@ -9,7 +9,7 @@ import { exchange, type Wire } from './exchange.ts'
 import { nameOnServer } from './model-name.ts'
 
 export interface HealthSettings {
-  /** A check older than this is made again before a call; 0: never. */
+  /** Before a call, a check older than this is repeated; 0: never. */
   readonly intervalMs: number
   readonly maxAttempts: number
   readonly retryDelayMs: number
@@ -23,16 +23,16 @@ interface Unhealthy {
   readonly code: ModelErrorCode
   readonly reason: string
   readonly retryable: boolean
-  /** The server is up but does not list its models; it may answer all the same. */
+  /** The server is up but does not list its models; it may still answer. */
   readonly isUnlisted?: boolean
 }
 
 export interface HealthCheck {
-  /** Asks at most `attempts` times, or as many as the settings say. Null for the model: any will do. */
+  /** Tries at most `attempts` times, or as many as the settings say. A null model accepts any. */
   check(model: string | null, signal: AbortSignal, attempts?: number): Promise<Checked>
-  /** As `check`, unless a good answer is still fresh. */
+  /** Like `check`, unless a good answer is still fresh. */
   checkIfStale(model: string, signal: AbortSignal, attempts?: number): Promise<Checked>
-  /** What the last good check found; null before there was one. */
+  /** The result of the last good check; null before the first one. */
   served(model: string): readonly ServedModel[] | null
 }
 
@@ -41,7 +41,7 @@ const patienceMs = 10_000
 const wordPatienceMs = 120_000
 const maxListBytes = 8 * 1024 * 1024
 
-/** Looks after whether a server is up and really serves a model. Callers that ask at once share one check. */
+/** Tracks whether a server is up and really serves a model. Concurrent callers share one check. */
 export function makeHealthCheck(
   wire: Wire,
   settings: HealthSettings,
@@ -104,10 +104,10 @@ async function ask(
   return listed.served.length === 0 ? askForWord(wire, wanted, missing, signal) : missing
 }
 
-/** What servers answer that cannot list what they serve. One that is still loading answers 503 and is waited for. */
+/** Statuses of servers that cannot list their models. A server that is still loading answers 503 and is waited for. */
 const unlistedStatuses = [404, 405, 500, 501]
 
-/** Asks for a single token under the name wanted; what the list said counts only when that fails too. */
+/** Requests a single token under the given name; the result of listing is reported only if that fails too. */
 async function askForWord(wire: Wire, model: string, listed: Unhealthy, signal: AbortSignal): Promise<Checked> {
   const request = { messages: [{ role: 'user', content: 'Hello' }], maxOutputTokens: 1 } as const
   const quirks = { maxTokensField: 'max_tokens', dropped: [] } as const

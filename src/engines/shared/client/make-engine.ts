@@ -18,24 +18,24 @@ import { parseRequestParams, withDefaults } from './request-params.ts'
 import { makeResponseCache } from './response-cache.ts'
 import { knownFacts, type Server, servedBy } from './server.ts'
 
-/** What makes one engine different from another. */
+/** What distinguishes one engine from another. */
 export interface EngineTraits {
   readonly name: string
   readonly dialect: Dialect
-  /** Several serve the same, and share the calls. */
+  /** Several addresses serve the same model and share the calls. */
   readonly apiBases: readonly [string, ...string[]]
   readonly apiKey: string | null
-  /** Prefixes of model names that mean this engine: `anthropic/`. */
+  /** Prefixes of model names that refer to this engine: `anthropic/`. */
   readonly ownPrefixes: readonly string[]
   readonly maxTokensField: Quirks['maxTokensField']
-  /** After how long without a check a server is checked before a call; 0: never. */
+  /** How long after its last check a server is checked again before a call; 0: never. */
   readonly healthcheckIntervalSec: number
   readonly metricsUrls: readonly string[]
-  /** When the server is reached in a way of its own. */
+  /** Set when the server is reached in a special way. */
   readonly http?: HttpClient
 }
 
-/** Makes an engine that talks to a server over HTTP. Nothing is sent before it is asked for something. */
+/** Makes an engine that talks to a server over HTTP. Sends nothing until it is used. */
 export function makeEngine(traits: EngineTraits, options: ServerOptions, context: PluginContext): Engine {
   const server = makeServer(traits, options, context)
   const { model = null } = options
@@ -110,7 +110,9 @@ function makeServer(traits: EngineTraits, options: ServerOptions, { env, stateDi
   }
 }
 
-/** A stand-in such as `x` for servers that want some key is no secret, and all of its letters would be hidden. */
+/**
+ * A placeholder such as `x`, for servers that want some key, is not a secret; hiding it would mask every such letter.
+ */
 function isSecret(apiKey: string | null): apiKey is string {
   return apiKey !== null && apiKey.length >= 6
 }

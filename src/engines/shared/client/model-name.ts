@@ -1,8 +1,8 @@
 import type { ServedModel } from '../../../formats/model-dialect.ts'
 
 /**
- * The name a server knows a model by. A provider's prefix such as `openai/` may be one, or part of the name itself
- * (`openai/gpt-oss-120b`): what the server lists decides; an engine's own prefixes go when nothing is known.
+ * The server's name for a model. A provider's prefix such as `openai/` may be just a prefix or part of the name
+ * (`openai/gpt-oss-120b`): the server's list decides; if nothing is known, an engine's own prefixes are removed.
  */
 export function nameOnServer(
   model: string,

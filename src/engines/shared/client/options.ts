@@ -4,7 +4,7 @@ import type { ModelFacts } from '../../../core/model.ts'
 const price = z.number().nonnegative()
 const tokens = z.number().int().positive()
 
-/** What a user knows about a model; the names are LiteLLM's, so that settings can be carried over. */
+/** What a user knows about a model; the names are LiteLLM's, so that settings can be reused. */
 const modelInfo = z.strictObject({
   max_input_tokens: tokens.optional(),
   max_output_tokens: tokens.optional(),
@@ -15,7 +15,7 @@ const modelInfo = z.strictObject({
   cache_creation_input_token_cost: price.optional(),
 })
 
-/** Where a server answers. A secret in it would be written down with it, and is sent nowhere. */
+/** A server's address. It must not hold a secret, which would be written down with it and never sent. */
 export const address = z
   .url({ protocol: /^https?$/ })
   .refine(
@@ -29,7 +29,7 @@ function isPlain(text: string): boolean {
   return username + password + search + hash === ''
 }
 
-/** Options that every engine with a server behind it has. */
+/** Options of every engine with a server. */
 export const serverOptions = {
   model: z.string().min(1).optional().describe('model to look for when checking the server'),
   api_base: address.optional().describe('address of the API, for example http://localhost:8000/v1'),
@@ -72,7 +72,7 @@ export const serverOptions = {
 const schema = z.strictObject(serverOptions)
 export type ServerOptions = z.output<typeof schema>
 
-/** What the user says about a model, as facts. */
+/** The user's information about a model, as facts. */
 export function factsOf(info: ServerOptions['model_info']): ModelFacts {
   return {
     contextTokens: info?.max_input_tokens ?? info?.max_tokens ?? null,

@@ -5,7 +5,7 @@ import { makeRateLimit } from './rate-limit.ts'
 const open = new AbortController().signal
 setMaxListeners(0, open)
 
-/** A clock that only waiting moves; waits end in the order of their ends. */
+/** A fake clock that advances only by waiting; waits end in the order of their end times. */
 function fakeTime() {
   let now = 0
   const sleepers: { until: number; wake: () => void }[] = []

@@ -1,16 +1,18 @@
 import { sleep } from '../../../lib/deadline.ts'
 
 export interface RateLimit {
-  /** Waits for one request of about this many tokens; returns how to report what it really took. */
+  /**
+   * Waits until one request of about this many tokens may be sent; returns a function that reports the actual number.
+   */
   take(tokens: () => number, signal: AbortSignal): Promise<(used: number) => void>
-  /** No request goes out for this long: the server asked for it. */
+  /** Sends no request for this long, because the server asked for it. */
   pause(ms: number): void
 }
 
-/** How much of a minute's allowance may be used in one go. */
+/** The share of a minute's allowance that may be used at once. */
 const burstMinutes = 1 / 6
 
-/** Requests and tokens per minute, shared by everyone who takes from it; null means no limit. */
+/** Limits requests and tokens per minute across all callers; null means no limit. */
 export function makeRateLimit(
   rpm: number | null,
   tpm: number | null,
@@ -26,7 +28,7 @@ export function makeRateLimit(
       const waitMs = Math.max(requests?.take(1) ?? 0, tokens?.take(count) ?? 0)
       try {
         if (waitMs > 0) await wait(waitMs, signal)
-        // A pause may be made longer while one waits for its end.
+        // A pause may be extended while a caller waits for its end.
         for (let rest = pausedUntil - now(); rest > 0; rest = pausedUntil - now()) await wait(rest, signal)
       } catch (error) {
         requests?.refund(1)
@@ -41,7 +43,7 @@ export function makeRateLimit(
   }
 }
 
-/** A bucket that fills steadily. Taking more than it has makes a debt, and the caller waits until it is paid. */
+/** A bucket that fills steadily. Taking more than it holds creates a debt, and the caller waits until it is paid. */
 function makeBucket(perMinute: number, now: () => number) {
   const perMs = perMinute / 60_000
   const capacity = Math.max(1, perMinute * burstMinutes)

@@ -1,7 +1,7 @@
 import type { Wire } from './exchange.ts'
 import type { HealthCheck } from './health.ts'
 
-/** One address at which the model answers. */
+/** One address that serves the model. */
 export interface Replica {
   readonly wire: Wire
   readonly health: HealthCheck
@@ -10,29 +10,34 @@ export interface Replica {
 /** A place at a replica, for one request. */
 export interface Seat {
   readonly replica: Replica
-  /** To be called when the request is over, whatever became of it. */
+  /** Call it when the request is over, whatever its outcome. */
   leave(): void
 }
 
 interface Place {
   readonly replica: Replica
-  /** Requests under way. */
+  /** Requests in progress. */
   open: number
-  /** In a row. */
+  /** Consecutive failures. */
   failures: number
-  /** Not asked before this; null while nothing is wrong with it. */
+  /** Not used before this time; null while the replica works. */
   asideUntil: number | null
   isLookedAt: boolean
 }
 
-/** How long a replica that failed is left alone; twice as long each time, up to the second. */
+/** How long a failed replica is set aside; doubles with each failure, up to the second value. */
 const asideMs = 10_000
 const longestAsideMs = 300_000
 
-/** A replica with this many more calls under way than the one with the fewest, or half as many again, is clearly busier. */
+/**
+ * A replica is clearly busier with this many more calls in progress than the least busy one, or with half as many
+ * again.
+ */
 const slack = 4
 
-/** The addresses that serve one model. Requests go where the fewest are under way; what cannot be reached is left alone for a while. */
+/**
+ * The addresses that serve one model. Requests go to the least busy one; an unreachable one is set aside for a while.
+ */
 export class Replicas {
   private readonly places: readonly Place[]
   private turn = 0
@@ -44,7 +49,10 @@ export class Replicas {
     this.places = all.map((replica) => ({ replica, open: 0, failures: 0, asideUntil: null, isLookedAt: false }))
   }
 
-  /** The replica to ask: the usual one, which has the conversation's beginning cached, unless it is clearly busier than another. */
+  /**
+   * The replica to ask: the usual one, which has cached the conversation's beginning, unless it is clearly busier than
+   * another.
+   */
   take(model: string, usual: Replica | null, avoided: Replica | null): Seat {
     for (const place of this.places) this.lookAgain(place, model)
     const candidates = this.candidates(avoided)
@@ -63,10 +71,10 @@ export class Replicas {
     }
   }
 
-  /** Says that a replica could not be reached. True when another one can be asked at once. */
+  /** Reports that a replica could not be reached. True when another one can be asked at once. */
   setAside(replica: Replica): boolean {
     const place = this.placeOf(replica)
-    // Many calls may fail there at once: that is one failure.
+    // Many calls may fail there at once, which is a single failure.
     if (place.asideUntil === null || this.now() >= place.asideUntil) {
       place.asideUntil = this.now() + Math.min(longestAsideMs, asideMs * 2 ** place.failures)
       place.failures++
@@ -74,14 +82,17 @@ export class Replicas {
     return this.places.some(({ asideUntil }) => asideUntil === null)
   }
 
-  /** Says that a replica answered. */
+  /** Reports that a replica answered. */
   hasAnswered(replica: Replica): void {
     const place = this.placeOf(replica)
     place.failures = 0
     place.asideUntil = null
   }
 
-  /** Replicas that may be asked: not the one to avoid where there is another; when all are set aside, the one whose time is up first. */
+  /**
+   * Replicas that may be asked: not the one to avoid if there is another; if all are set aside, the one that is due
+   * first.
+   */
   private candidates(avoided: Replica | null): readonly Place[] {
     const fine = this.places.filter(({ asideUntil }) => asideUntil === null)
     const others = fine.filter(({ replica }) => replica !== avoided)
@@ -90,7 +101,7 @@ export class Replicas {
     return [...this.places].sort((a, b) => (a.asideUntil ?? 0) - (b.asideUntil ?? 0)).slice(0, 1)
   }
 
-  /** A replica whose time is up is looked at beside the calls: none of them waits for one that may be gone. */
+  /** Checks a replica that is due again in the background, so that no call waits for one that may be down. */
   private lookAgain(place: Place, model: string): void {
     if (this.all.length === 1 || place.asideUntil === null || place.isLookedAt || this.now() < place.asideUntil) return
     place.isLookedAt = true

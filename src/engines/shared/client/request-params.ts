@@ -13,7 +13,7 @@ const known = z.object({
 
 type Defaults = Omit<ModelRequest, 'messages'>
 
-/** Settings for every request, by their names in the API; what we have no word for goes into the body as it is. */
+/** Settings for every request, by their names in the API; those we do not know go into the body unchanged. */
 export function parseRequestParams(engine: string, params: Readonly<Record<string, unknown>>): Defaults {
   const parsed = known.safeParse(params)
   if (!parsed.success) {
@@ -36,7 +36,7 @@ export function parseRequestParams(engine: string, params: Readonly<Record<strin
   }
 }
 
-/** A request with what it leaves open filled in. */
+/** A request with defaults filled in. */
 export function withDefaults(request: ModelRequest, defaults: Defaults): ModelRequest {
   const { extraBody } = defaults
   return { ...defaults, ...request, ...(extraBody && { extraBody: { ...extraBody, ...request.extraBody } }) }

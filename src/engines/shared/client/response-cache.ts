@@ -6,14 +6,17 @@ import type { WireReply } from '../../../formats/model-dialect.ts'
 import { writeAtomic } from '../../../lib/files.ts'
 import { readJson } from '../../../lib/parse-json.ts'
 
-/** Replies kept on disk, named by what was asked. Equal requests get the same reply, so it is nothing for sampling. */
+/** Replies kept on disk, keyed by the request. Equal requests get the same reply, so it is unsuitable for sampling. */
 export interface ResponseCache {
   load(key: string): Promise<WireReply | null>
-  /** A reply that cannot be kept is not worth failing for. */
+  /** A reply that cannot be stored is not worth failing for. */
   save(key: string, reply: WireReply): Promise<void>
 }
 
-/** Names a request by all that shapes its reply: never by a key, an address or how it is transported. */
+/**
+ * The key of a request, made from everything that shapes its reply, but never from an API key, an address or the
+ * transport.
+ */
 export function cacheKey(dialect: string, model: string, body: Readonly<Record<string, unknown>>): string {
   const { stream: _, stream_options: __, session_id: ___, ...asked } = body
   return createHash('sha256')
@@ -64,7 +67,7 @@ async function readFileJson(path: string): Promise<unknown> {
   try {
     return readJson(await readFile(path, 'utf8'))
   } catch {
-    // Not kept, or not to be read: then it is asked for again.
+    // Missing or unreadable: the model is asked again.
     return null
   }
 }

@@ -1,17 +1,17 @@
-/** How often and how patiently a call is tried. */
+/** How often a call is tried, and how long it waits in between. */
 export interface RetrySettings {
   readonly maxAttempts: number
   readonly minWaitMs: number
   readonly maxWaitMs: number
 }
 
-/** No server is waited for longer than this, whatever it asks. */
+/** The longest wait that a server can ask for. */
 const maxRetryAfterMs = 300_000
 
 /**
- * How long to wait before the next attempt, or null when there is none left. The wait is anything between nothing and a
- * bound that doubles each time, so that callers who failed together do not come back together; what the server asked for
- * comes first.
+ * How long to wait before the next attempt, or null when none is left. The wait is random, up to a bound that doubles
+ * each time, so that callers that failed together do not return together; a wait requested by the server takes
+ * precedence.
  */
 export function retryWaitMs(
   attempt: number,
@@ -25,7 +25,7 @@ export function retryWaitMs(
   return retryAfterMs === null ? jitter : Math.min(retryAfterMs, maxRetryAfterMs) + Math.min(jitter, settings.minWaitMs)
 }
 
-/** What a server says about when to come back, in milliseconds; null when it says nothing that can be read. */
+/** A server's retry-after value in milliseconds; null when there is none that can be read. */
 export function readRetryAfter(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   now: number,

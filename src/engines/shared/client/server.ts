@@ -9,24 +9,24 @@ import type { RetrySettings } from './retry.ts'
 /** What all clients of one engine share. */
 export interface Server {
   readonly dialect: Dialect
-  /** All serve the same. */
+  /** All serve the same model. */
   readonly replicas: Replicas
   readonly rateLimit: RateLimit
   readonly retry: RetrySettings
   readonly cache: ResponseCache | null
   /** What the user knows about the model. */
   readonly facts: ModelFacts
-  /** For whatever a request leaves open. */
+  /** Defaults for what a request leaves open. */
   readonly defaults: Omit<ModelRequest, 'messages'>
   readonly stream: boolean
   readonly requestTimeoutMs: number
   readonly ownPrefixes: readonly string[]
   readonly firstQuirks: Quirks
-  /** Found out per model while talking, so that it is found out once. */
+  /** Discovered while talking to each model, and kept so that it is discovered only once. */
   readonly quirks: Map<string, Quirks>
 }
 
-/** What the user said about a model, completed by what the server says of itself. */
+/** What the user said about a model, completed by what the server reports. */
 export function knownFacts({ facts, replicas, ownPrefixes }: Server, model: string): ModelFacts {
   const served = servedBy(replicas, model) ?? []
   const name = nameOnServer(model, served, ownPrefixes)
@@ -38,7 +38,7 @@ export function knownFacts({ facts, replicas, ownPrefixes }: Server, model: stri
   }
 }
 
-/** What the last good check of any replica found; null before there was one. */
+/** The result of any replica's last good check; null before the first one. */
 export function servedBy({ all }: Replicas, model: string): readonly ServedModel[] | null {
   return all.map(({ health }) => health.served(model)).find((served) => served !== null) ?? null
 }
