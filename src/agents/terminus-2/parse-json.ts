@@ -110,8 +110,8 @@ function orderWarnings(content: string): string[] {
 }
 
 /**
- * The first object with matching braces, respecting strings and escapes; with a surplus closing brace the object is not
- * found.
+ * The first object with matching braces, respecting strings and escapes; a surplus closing brace hides the opening
+ * brace after it.
  */
 function findObject(text: string): { readonly start: number; readonly end: number } | null {
   let start = -1

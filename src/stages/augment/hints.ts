@@ -28,7 +28,10 @@ const options = z.strictObject({
   keepOriginal: z.boolean().default(false).describe('Also pass on the old task, before the new one.'),
 })
 
-/** Has a scout solve each task and adds hints from its trace to the instruction; files, tests and solution stay. */
+/**
+ * Has a scout solve each task and adds hints from its trace to the instruction; files, tests and solution stay
+ * unchanged.
+ */
 export default definePlugin({
   name: 'augment/hints',
   summary: 'Add hints from the trace of a scout that solved the task',
@@ -85,7 +88,7 @@ async function* mapped(
   for await (const { row, hinted } of made) yield* keepOriginal ? [row, hinted] : [hinted]
 }
 
-/** The trace of each task that was solved, or why there is none. */
+/** The trace of each solved task, or why there is none. */
 async function scoutAll(rolled: AsyncIterable<Rolled>): Promise<ReadonlyMap<string, RecipeTrace | Dropped>> {
   const found = new Map<string, RecipeTrace | Dropped>()
   for await (const { task, trace } of rolled) {

@@ -39,7 +39,7 @@ interface Run {
   rows(glob: string): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
 
-/** Runs a sink over rows that lie in files of `partRows` each, and hands its directory to `look`. */
+/** Runs a sink over rows in files of `partRows` each, and passes its directory to `look`. */
 async function exporting(
   sink: Sink,
   rows: readonly object[],
@@ -77,7 +77,7 @@ async function exporting(
 const lineageOf = (row: number): TaskLineage => ({
   ...{ pipeline: 'p', strategy: 's', rowId: `row-${row}`, rowDigest: `digest-${row}`, seed: 1 },
 })
-/** So many traces of tasks; two tasks of each source row, so that a row’s tasks could end up on both sides. */
+/** Traces of the given tasks; two tasks per source row, so that a row's tasks could end up on both sides. */
 const traces = (tasks: readonly number[]) =>
   tasks.map((task, i) =>
     someTrace({ id: `trace-${i}`, task: `task-${task}`, task_digest: `task-${task}`, lineage: lineageOf(task >> 1) }),
@@ -150,7 +150,7 @@ test.each([
   await exporting(makeSharegpt({ spelling }), traces([0, 2, 4, 6, 8]), async ({ dir, rows }) => {
     const info = JSON.parse(await readFile(join(dir, 'dataset_info.json'), 'utf8'))
     const training = parse(await readFile(join(dir, 'train.yaml'), 'utf8'))
-    // Rows come attempt by attempt; a trainer has to mix them.
+    // Rows are ordered attempt by attempt; a trainer must shuffle them.
     expect(training).not.toHaveProperty('disable_shuffling')
     const named = [...training.dataset.split(','), ...training.eval_dataset.split(',')]
     expect(named).toEqual(Object.keys(info))

@@ -25,10 +25,10 @@ const options = z.strictObject({
   fileRows: z.int().positive().default(10_000),
 })
 
-/** Rungs of a rehearsal. */
+/** The rungs used in a rehearsal. */
 const fewRows = [1, 2]
 
-/** Samples of growing size, each within the next, to see how a model grows with its data. */
+/** Nested samples of growing size, to see how a model improves with more data. */
 export default definePlugin<Sink, typeof options>({
   name: 'exporters/ladder',
   summary: 'Write nested samples of growing size: 316, 1K, 3.16K, 10K, 31.6K, 100K',

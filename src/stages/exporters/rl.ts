@@ -22,7 +22,9 @@ const options = z.strictObject({
   fileRows: z.int().positive().default(10_000),
 })
 
-/** Tasks to learn on by trying: the tasks themselves, and one set of prompts for each trainer that names them. */
+/**
+ * Exports tasks for reinforcement learning: the tasks themselves, and one set of prompts for each supported trainer.
+ */
 export default definePlugin<Sink, typeof options>({
   name: 'exporters/rl',
   summary: 'Write tasks as prompt sets for SkyRL, verl and TRL, with the tasks next to them',
@@ -64,7 +66,7 @@ export default definePlugin<Sink, typeof options>({
   }),
 })
 
-/** A task that comes more than once is told by more than one prompt, and packed once. */
+/** Marks tasks that occur more than once: each gets several prompts but is packed once. */
 async function markRepeats(sql: SqlSession, view: string): Promise<void> {
   await sql.run(
     `CREATE OR REPLACE TEMP TABLE repeats AS SELECT row FROM ${view} QUALIFY row_number() OVER (PARTITION BY id, digest ORDER BY row) > 1`,
@@ -76,12 +78,15 @@ async function markRepeats(sql: SqlSession, view: string): Promise<void> {
 
 const isFirst = 'row NOT IN (FROM repeats)'
 
-/** What prompts and packed tasks call a task: its id, and where others have the same, a few digits of its content's digest. */
+/**
+ * A task's name in prompts and packed tasks: its id, plus a few digits of its content's digest if other tasks have the
+ * same id.
+ */
 const name = "CASE WHEN id IN (FROM namesakes) THEN id || '-' || left(digest, 8) ELSE id END"
 
 const prompt = `[{'role': 'user', 'content': instruction}] AS prompt`
 
-/** What every row tells beside its prompt. */
+/** What every row contains besides its prompt. */
 const extra = (side: string) =>
   `{'split': ${sqlText(side)}, 'index': row, 'task': ${name}, 'task_digest': digest, 'source': source, 'lineage': lineage}`
 

@@ -17,7 +17,7 @@ import {
 } from '../shared/exporting/trace-columns.ts'
 import { masked } from '../shared/rollout-text/turn-marks.ts'
 
-/** Few enough to cost seconds. */
+/** Few enough to take only seconds. */
 const replayedRows = 5
 
 const options = z.strictObject({
@@ -53,7 +53,9 @@ const options = z.strictObject({
 
 const folders = { parquet: 'data', jsonl: 'jsonl' } as const
 
-/** A dataset to train on: parquet and JSON lines in the Hub's layout, a card, and what LLaMA-Factory needs to begin. */
+/**
+ * A training dataset: parquet and JSON lines in the Hub's layout, a card, and the files LLaMA-Factory needs to start.
+ */
 export default definePlugin<Sink, typeof options>({
   name: 'exporters/sharegpt',
   summary: 'Write traces as a dataset to train on, with a card and a LLaMA-Factory configuration',
@@ -118,7 +120,9 @@ const howToTrain: Readonly<Record<Spelling, string>> = {
   'prompt-completion': 'With TRL: `SFTTrainer` reads `prompt` and `completion` and trains on the completion only.',
 }
 
-/** How the rows want to be trained on: a trainer's configuration holds for all of them. */
+/**
+ * How the rows are to be trained on, which must be the same for all: a trainer's configuration applies to every row.
+ */
 async function trainedOf(sql: SqlSession, view: string, spelling: Spelling): Promise<Trained> {
   const flagged = `len(list_filter(coalesce(turn_marks, []), lambda t: t.mark = '${masked}')) > 0`
   const [counts = {}] = await sql.rows(

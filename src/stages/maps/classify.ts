@@ -19,7 +19,7 @@ const options = z.strictObject({
     .describe('Which rows stay; the others are dropped with `classified-no` or `classified-yes`.'),
 })
 
-/** Asks a question of yes or no about every row, and keeps the rows that one of the answers is for. */
+/** Asks a yes-or-no question about every row, and keeps the rows with the wanted answer. */
 export default definePlugin<AnyStage, typeof options>({
   name: 'maps/classify',
   summary: 'Ask a yes-or-no question about every row; keep those with the right answer',

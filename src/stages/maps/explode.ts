@@ -3,7 +3,7 @@ import { definePlugin } from '../../core/plugin.ts'
 import { asList } from '../shared/asking/forms.ts'
 import { mapOptions, mapRaw } from '../shared/asking/mapping.ts'
 
-/** Asks for a list about every row; each item becomes a row of its own. */
+/** Asks for a list about every row; each item becomes its own row. */
 export default definePlugin({
   name: 'maps/explode',
   summary: 'Ask a model for a list about every row; each item becomes a row',

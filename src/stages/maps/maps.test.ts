@@ -14,7 +14,7 @@ const row = (id: string, text: string): RawRow => ({ id, source: 'test', fields:
 const rows = [row('1', 'ls -l'), row('2', 'a poem'), { id: '3', source: 'test', fields: {} }]
 const task = { id: 't', name: 'n', source: 's', instruction: 'List files', signals: { old: 1 } } as unknown as TaskRow
 
-/** Answers by what it is asked, so that the order of questions does not matter. */
+/** Answers depend only on the question, so that the order of questions does not matter. */
 const told = (answer: (text: string) => string) =>
   clientThat((request: ModelRequest, options) => replies(answer(request.messages[0]?.content ?? ''))(request, options))
 

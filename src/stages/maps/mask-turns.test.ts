@@ -59,7 +59,7 @@ test('every other reply becomes the last message of a row of its own, with all t
     { id: 'row/message-5', train_on: 'last', turns: 3 },
   ])
   expect(rows[1]?.conversations).toEqual(row.conversations)
-  // What another context replied is in that context's own row.
+  // Another context's replies are in that context's own row.
   const handed = { ...row, context_messages: 2, turn_marks: [{ message: 1, mark: 'context' }] }
   expect((await treat({ how: 'expand' }, handed)).map((each) => (each as RecipeTrace).id)).toEqual([
     'row/message-3',

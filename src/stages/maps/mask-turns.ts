@@ -21,7 +21,7 @@ const options = z.strictObject({
 
 type Asked = z.output<typeof options>
 
-/** Keeps replies that were marked in a trial out of what is trained on. */
+/** Excludes replies that were marked in a trial from training. */
 export default definePlugin({
   name: 'maps/mask-turns',
   summary: 'Keep replies that were unparsed, truncated, filtered or before a hand-off out of training',
@@ -56,7 +56,7 @@ function* treated(row: RecipeTrace, { marks, how }: Asked): Iterable<RecipeTrace
     : upTo(row, end)
 }
 
-/** One row for each reply that may be learnt from, as LLaMA-Factory's `mask_history` and TRL's prompts and completions need it. */
+/** One row for each trainable reply, as LLaMA-Factory's `mask_history` and TRL's prompts and completions need it. */
 function* expanded(row: RecipeTrace, bad: ReadonlyMap<number, string>): Iterable<RecipeTrace | Dropped> {
   const replies = ownReplies(row).filter((message) => !bad.has(message))
   for (const message of replies) {

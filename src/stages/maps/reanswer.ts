@@ -21,7 +21,7 @@ const options = z.strictObject({
     ),
 })
 
-/** Replaces replies of traces by those of another model, which sees exactly what came before them. */
+/** Replaces replies in traces with those of another model, which sees exactly what preceded them. */
 export default definePlugin({
   name: 'maps/reanswer',
   summary: 'Let a model answer the first, last or each turn of a trace again',

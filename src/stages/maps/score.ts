@@ -4,7 +4,7 @@ import type { AnyStage } from '../../core/stage.ts'
 import { asNumber } from '../shared/asking/forms.ts'
 import { mapOptions, mapRaw, mapTasks } from '../shared/asking/mapping.ts'
 
-/** Ready rubrics by their names; `prompt` then says only what is scored. They fit scores from 1 to 100. */
+/** Predefined rubrics by name; `prompt` then only gives what to score. They require scores from 1 to 100. */
 const rubrics = {
   'ask-llm': `Score the task below from 1 to 100, as training material for an agent that works in a terminal. Add up four parts, each from 0 to 25:
 - Clarity: it says what has to be there in the end, and how that can be checked.
@@ -39,7 +39,7 @@ const options = z
     message: 'expected scores from 1 to 100 with it',
   })
 
-/** Asks for a number about every row; of several replies the middle one counts. */
+/** Asks for a number about every row; the median of several replies is used. */
 export default definePlugin<AnyStage, typeof options>({
   name: 'maps/score',
   summary: 'Ask a model for a score of every row; keep those that are good enough',

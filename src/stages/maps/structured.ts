@@ -11,7 +11,7 @@ const kinds = {
   numbers: z.array(z.number()),
 } as const
 
-/** Asks for several things about every row at once: each has a name and a kind, and all of them become one field. */
+/** Asks for several values about every row at once: each has a name and a type, and together they become one field. */
 export default definePlugin({
   name: 'maps/structured',
   summary: 'Ask a model for named values about every row',

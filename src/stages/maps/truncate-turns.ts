@@ -8,7 +8,7 @@ const options = z.strictObject({
   most: z.int().positive().describe('How many replies of the agent a row keeps.'),
 })
 
-/** Cuts every trace after its first replies, to train on beginnings of one length. */
+/** Cuts every trace after its first replies, to train on beginnings of equal length. */
 export default definePlugin({
   name: 'maps/truncate-turns',
   summary: 'Keep the first N turns of the agent in each trace',
@@ -22,7 +22,7 @@ export default definePlugin({
         at.signal.throwIfAborted()
         const replies = ownReplies(row)
         const last = replies[most - 1]
-        // A conversation that was cut has not earned what the whole one was given.
+        // A truncated conversation has not earned the reward of the whole one.
         yield last === undefined || replies.length <= most
           ? row
           : { ...upTo(row, last), result: null, reward: null, exit: 'turns' }

@@ -6,7 +6,10 @@ import { apportion, mixOf, mixOptions } from '../shared/mixing/mix.ts'
 
 const weight = z.number().nonnegative()
 
-/** Mixes sources in proportion to weights, under caps. A temperature above 1 draws the shares towards each other, below 1 apart. */
+/**
+ * Mixes sources in proportion to weights, with caps. A temperature above 1 makes the shares more equal, below 1 less
+ * equal.
+ */
 export default definePlugin({
   name: 'mixers/weighted',
   summary: 'Mix branches in proportion to weights, with caps and a temperature',

@@ -25,7 +25,9 @@ const options = z.strictObject({
     .describe('A model, the choice of a select-teacher stage above, or null for an agent that needs none.'),
 })
 
-/** Rolls every task out with an agent in a sandbox: one trial for each row, one job for each shard, which goes on after a crash. */
+/**
+ * Rolls out every task with an agent in a sandbox: one trial per row, one job per shard, which resumes after a crash.
+ */
 export default definePlugin({
   name: 'rollouts/agent',
   summary: 'Roll tasks out with a teacher and an agent in sandboxes; traces come out',
@@ -50,7 +52,7 @@ export default definePlugin({
         judge: asked.judge && identityOfModel(asked.judge),
       },
       needs: () => {
-        // The choice of a stage above is known when it has run.
+        // The choice of a stage above is known only once it has run.
         const teachers = teacher === null || 'model' in teacher ? [teacher] : []
         return needsOfRolling({ teachers, agent, sandbox, judge })
       },

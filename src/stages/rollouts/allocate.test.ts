@@ -20,7 +20,7 @@ interface Line {
   readonly reason: string | null
 }
 
-/** What is chosen of tasks with these digests and lengths, in order; what is dropped comes last. */
+/** What is chosen from tasks with these digests and lengths, in order; dropped ones come last. */
 async function allocate(
   options: object,
   tasks: readonly (readonly [string, object])[],

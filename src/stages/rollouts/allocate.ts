@@ -23,7 +23,10 @@ interface Unique {
   readonly weight: number
 }
 
-/** Decides how often each task is rolled out: every unique task once, the rest in proportion to a signal, to an exact total. */
+/**
+ * Decides how often each task is rolled out: every unique task once, and the rest in proportion to a signal, up to an
+ * exact total.
+ */
 export default definePlugin({
   name: 'rollouts/allocate',
   summary: 'Repeat tasks to an exact number of rollouts: each once, the rest by a quality signal',
@@ -51,7 +54,7 @@ export default definePlugin({
   },
 })
 
-/** The first row of every task; a task that comes again is still one task. */
+/** Separates the first row of every task from repeats; a repeated task is still one task. */
 function split(rows: readonly Readonly<Record<string, unknown>>[], by: string | undefined) {
   const seen = new Map<string, string>()
   const unique: Unique[] = []
@@ -78,8 +81,8 @@ function weightOf(id: string, signals: string, by: string): number {
 }
 
 /**
- * How many rollouts a number of tasks gets in all. Of a run with a limit they get the part that its tasks are of all tasks: as many each
- * as in the whole run. A target that is too small for the whole run was meant for this one.
+ * The total number of rollouts for some tasks. In a run with a limit, they get the share that corresponds to their part
+ * of all tasks: as many each as in the whole run. A target too small for the whole run was meant for this one.
  */
 function totalOf(
   { target, perTask = 1 }: z.output<typeof options>,
@@ -92,10 +95,13 @@ function totalOf(
   return Math.min(target, Math.max(tasks, Math.round((target * tasks) / wholeRows)))
 }
 
-/** Where it is not known how many tasks there would be without the limit: enough for a task to come twice. */
+/** Used when the number of tasks without the limit is unknown: enough for a task to occur twice. */
 const enoughEach = 2
 
-/** One for each task, and the rest by weight; what rounding leaves over is drawn, so that no source has it for standing first. */
+/**
+ * One for each task, and the rest by weight; what rounding leaves over is drawn at random, so that no source gets it
+ * for coming first.
+ */
 function share(unique: readonly Unique[], total: number, most: number | undefined, seed: number): number[] {
   const cap = most ?? total
   if (unique.length > 0 && (total < unique.length || total > unique.length * cap))
@@ -109,7 +115,7 @@ function share(unique: readonly Unique[], total: number, most: number | undefine
   const caps = order.map(() => cap - 1)
   const rest = total - unique.length
   const weighted = apportion(rest, even ? weights.map(() => 1) : weights, caps)
-  // Tasks of no weight take what the others, at their caps, cannot.
+  // Tasks of zero weight take what the others, being at their caps, cannot.
   const left = rest - weighted.reduce((a, b) => a + b, 0)
   const filled = apportion(
     left,
@@ -121,7 +127,10 @@ function share(unique: readonly Unique[], total: number, most: number | undefine
   return counts
 }
 
-/** First every task once, then the second attempts, and so on: however early it is stopped, no task is missing for another's sake. */
+/**
+ * Every task once, then the second attempts, and so on: however early the rollouts stop, no task is missing because of
+ * another.
+ */
 function* attemptsOf(unique: readonly Unique[], counts: readonly number[]): Iterable<Chosen> {
   const attempts = counts.reduce((most, count) => Math.max(most, count), 0)
   let position = 0

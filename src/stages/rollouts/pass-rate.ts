@@ -31,7 +31,10 @@ const options = z.strictObject({
 
 type Counting = Pick<z.output<typeof options>, 'attempts' | 'passReward' | 'leastScored'>
 
-/** Rolls every task out several times and keeps the share of passes as its signal `pass-rate`: how hard it is for that model. */
+/**
+ * Rolls out every task several times and stores the share of passes as its signal `pass-rate`: how hard it is for that
+ * model.
+ */
 export default definePlugin({
   name: 'rollouts/pass-rate',
   summary: 'Roll each task out several times and keep the share that passed as a signal, to filter by difficulty',
@@ -100,13 +103,16 @@ async function* measure(
   }
 }
 
-/** A reward, or why there is none. An agent that never received a valid reply did not try the task: its 0 says nothing about it. */
+/**
+ * A reward, or why there is none. An agent that never received a valid reply did not try the task, so its 0 says
+ * nothing about it.
+ */
 function endOf(trace: Rolled['trace'], scored: number | null): number | string {
   if (isDropped(trace) && (scored === null || trace.drop === 'no-valid-reply')) return trace.drop
   return scored ?? 'not-verified'
 }
 
-/** What became of every attempt at a task, by its id: a reward, or why there is none. */
+/** The outcomes of every attempt at a task, by its id: a reward, or why there is none. */
 async function tryAll(
   batch: readonly TaskRow[],
   attempts: number,
@@ -117,7 +123,7 @@ async function tryAll(
     batch.map((row) => ({ ...row, signals: { ...row.signals, attempt } })),
   )
   const ends = new Map<PlacedTask, number | string>()
-  // A trial may leave several traces, or lose one of them; its score is the same in each.
+  // A trial may have several traces, or lack one of them; its score is the same in each.
   for await (const { task, trace, scored } of rollTasks(rows.flat(), rolling, at)) ends.set(task, endOf(trace, scored))
   const byTask = new Map<string, (number | string)[]>()
   for (const [{ id }, end] of ends) byTask.set(id, [...(byTask.get(id) ?? []), end])

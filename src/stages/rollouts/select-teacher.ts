@@ -31,7 +31,7 @@ const options = z.strictObject({
   attempts: z.int().positive().default(1).describe('Rollouts of each of these tasks by each teacher.'),
 })
 
-/** Tries teachers on the same sample of tasks and chooses one by a stated rule; all tasks go on as they came. */
+/** Tries teachers on the same sample of tasks and chooses one by a stated rule; all tasks pass through unchanged. */
 export default definePlugin({
   name: 'rollouts/select-teacher',
   summary: 'Try teachers on the same sample of tasks and choose one; rollouts below can use the choice',
@@ -114,7 +114,7 @@ async function tryTeacher(
   for await (const { task, trace, scored: reward } of rollTasks(rows.flat(), rolling, at)) {
     const { digest, source } = task
     if (isDropped(trace)) {
-      // A trial may lose its conversations and still have been scored.
+      // A trial may have lost its conversations and still have a score.
       const nothing = { turns: null, tokens: null, costUsd: null }
       if (!trials.has(task)) trials.set(task, { task: digest, source, reward, ...nothing })
     } else if (trace.trace_source === 'main')

@@ -1,7 +1,7 @@
 import { gunzipIfNeeded } from '../../lib/gzip.ts'
 import { readTar } from '../../lib/tar-read.ts'
 
-/** Most that is read of one solution, in bytes. */
+/** The most bytes read of one solution. */
 const limit = 200_000
 
 /** The text of all files of a task's solution, from its archive; empty when it has none. */

@@ -11,7 +11,7 @@ import { ArchiveError, extractInto, packDirToBytes } from '../../lib/tar.ts'
 /** How many tasks of a source are read at once. */
 export const tasksAtOnce = 4
 
-/** A task directory as a row; one that is no task, or holds links, goes with the reason. */
+/** Turns a task directory into a row; if it is not a task or holds links, drops it with the reason. */
 export async function taskRowOf(dir: string, source: string, name = basename(dir)): Promise<TaskRow | Dropped> {
   const id = `${safeTaskName(source)}.${safeTaskName(name.replaceAll('/', '--'))}`
   try {
@@ -35,7 +35,9 @@ export async function taskRowOf(dir: string, source: string, name = basename(dir
   }
 }
 
-/** An untrusted archive as a row, under the same laws; it is unpacked below `workDir` and packed again our way. */
+/**
+ * Turns an untrusted archive into a row by the same rules; it is unpacked below `workDir` and repacked in our format.
+ */
 export async function archivedTaskRow(
   archive: Uint8Array,
   { name, source, workDir }: { readonly name: string; readonly source: string; readonly workDir: string },

@@ -134,7 +134,7 @@ test('whatever a spreadsheet quotes comes back', async () => {
       for await (const row of readCsv(join(dir, 'rows.csv'), by)) found.push(row)
       expect(found).toEqual(cells.map(([a, b]) => ({ a, b })))
     }),
-    // Each opens a database.
+    // Each one opens a database.
     { numRuns: Number(process.env.OT_AGENT_TEST_RUNS ?? 20) },
   )
 })

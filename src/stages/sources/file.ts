@@ -24,7 +24,7 @@ const options = z.strictObject({
   id: z.string().min(1).optional().describe('The field that names a row; without it a row is named by its digest.'),
 })
 
-/** Rows of files on this machine, in the order of the files' names and of each file. */
+/** Rows of local files, in order of file name and position in the file. */
 export default definePlugin<Source<RawRow>, typeof options>({
   name: 'sources/file',
   summary: 'Rows of JSONL, JSON, CSV, TSV, parquet or XLSX files',
@@ -48,7 +48,7 @@ export default definePlugin<Source<RawRow>, typeof options>({
   },
 })
 
-/** Whether all rows have the same columns; records of JSON leave out what is empty. */
+/** Whether all rows have the same columns; JSON records omit empty ones. */
 function isTable(path: string): boolean {
   return /\.(csv|tsv|parquet|xlsx)$/i.test(path)
 }

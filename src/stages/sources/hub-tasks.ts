@@ -57,7 +57,7 @@ async function find(asked: Options, { env }: PluginContext, { signal }: StageCon
   return chooseTaskFiles(await openSnapshot(repository, asked.revision ?? null), asked.file ?? null)
 }
 
-/** Published sets have their tasks at any depth. */
+/** Published sets have tasks at any depth. */
 async function taskDirs(dir: string): Promise<readonly string[]> {
   const entries = await readdir(dir, { withFileTypes: true, recursive: true })
   const tasks = entries.filter((entry) => entry.isFile() && entry.name === taskFileName)

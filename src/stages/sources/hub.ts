@@ -32,7 +32,7 @@ const options = z.strictObject({
 
 type Options = z.output<typeof options>
 
-/** Rows of a dataset on the Hub, file by file: the next file is fetched when the rows before it are used up. */
+/** Rows of a dataset on the Hub, file by file: the next file is downloaded when the rows before it are used up. */
 export default definePlugin<Source<RawRow>, typeof options>({
   name: 'sources/hub',
   summary: 'Rows of a dataset on the Hugging Face Hub, at a revision',
@@ -75,7 +75,7 @@ async function find(asked: Options, { env }: PluginContext, { signal }: StageCon
   )
 }
 
-/** Fetched once into the cache of this machine; a folder's own files are read where they are. */
+/** Downloaded once into the local cache; a folder's own files are read in place. */
 async function* localFiles(
   { repository, commit, files }: DatasetRows,
   { repo }: Options,

@@ -31,7 +31,9 @@ const options = z.strictObject({
 
 type Options = z.output<typeof options>
 
-/** Traces that other tools recorded. A file, line or session that cannot be used is a dropped row with its place and reason. */
+/**
+ * Traces recorded by other tools. An unusable file, line or session becomes a dropped row with its place and reason.
+ */
 export default definePlugin<Source<RecipeTrace>, typeof options>({
   name: 'sources/imported-traces',
   summary: 'Traces of SWE-agent, OpenHands, Codex, Claude Code, or rows of messages',
@@ -75,7 +77,7 @@ function dropped(id: string, { reason, detail }: { readonly reason: string; read
   return { drop: reason, detail, id }
 }
 
-/** A digest of the bytes of a file, or of names, sizes and times of several: folders of trajectories are large. */
+/** A digest of a file's bytes, or of several files' names, sizes and times: folders of trajectories are large. */
 async function contentOf(path: string): Promise<string> {
   const files = await inputFiles(path, trajectoryFiles)
   if (!(await standsForFiles(path))) return digestFiles(files)

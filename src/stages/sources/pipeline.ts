@@ -26,7 +26,7 @@ const options = z.strictObject({
 
 type Args = z.output<typeof options>['args']
 
-/** Tasks that a data pipeline makes, and the reason for each row that became none. */
+/** Tasks made by a data pipeline, and the reason for each row that became none. */
 export default definePlugin<Source<TaskRow>, typeof options>({
   name: 'sources/pipeline',
   summary: 'Tasks made by a data pipeline, one of those under data/ or your own file',
@@ -56,14 +56,14 @@ export default definePlugin<Source<TaskRow>, typeof options>({
   },
 })
 
-/** A pipeline that comes with the program is known by its name; any other by its file. */
+/** A pipeline shipped with the program is referred to by name, any other by its file. */
 function isName(pipeline: string): boolean {
   return /^[\w-]+$/.test(pipeline)
 }
 
 const flagOf = (name: string) => name.replaceAll('_', '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-/** Arguments that are paths; of `source`, whatever is not one of its two words. */
+/** Arguments that are paths; for `source`, any value except its two keywords. */
 const pathFlags = ['input-dir', 'engine-config', 'endpoint-json']
 
 function located(args: Args, context: PluginContext): Args {
@@ -77,14 +77,14 @@ function located(args: Args, context: PluginContext): Args {
   )
 }
 
-/** `data/x/generate.ts` is known by its folder, any other file by its own name. */
+/** `data/x/generate.ts` is named after its folder, any other file after itself. */
 function nameOf(pipeline: string): string {
   const parts = pipeline.split('/').filter((part) => part !== '' && part !== '.' && part !== '..')
   const last = parts.at(-1)?.replace(/\.[cm]?[jt]s$/, '') ?? pipeline
   return last === 'generate' ? (parts.at(-2) ?? last) : last
 }
 
-/** The rows of a file that the pipeline is given are part of what its tasks depend on, and so are the files of a folder. */
+/** A pipeline's tasks also depend on the rows of a file passed to it, and on the files of a folder. */
 async function fingerprintOf(services: StageServices, pipeline: string, args: Args): Promise<string> {
   const code = await services.pipelineFingerprint(pipeline)
   const hash = createHash('sha256').update(code)
@@ -94,7 +94,7 @@ async function fingerprintOf(services: StageServices, pipeline: string, args: Ar
   return hasRows || hasFiles ? hash.digest('hex') : code
 }
 
-/** The bytes of a file, or of all files of rows in a folder or of a pattern, however large; false when there is none. */
+/** Adds the bytes of a file, or of all row files in a folder or pattern, however large; false when there is none. */
 async function addContent(hash: Hash, path: string): Promise<boolean> {
   const files = await inputFiles(path, recordFiles).catch((error: unknown) => {
     if (error instanceof UserError) return []
@@ -104,7 +104,7 @@ async function addContent(hash: Hash, path: string): Promise<boolean> {
   return files.length > 0 || addSizes(hash, path)
 }
 
-/** Names and sizes: dumps are too large to be read only to see whether they are still the same. */
+/** Adds only names and sizes: dumps are too large to read just to see whether they have changed. */
 async function addSizes(hash: Hash, dir: string): Promise<boolean> {
   const names = (await namesIn(dir)).toSorted()
   for (const name of names) hash.update(`\0${name}\0${(await stat(join(dir, name)).catch(() => null))?.size}`)

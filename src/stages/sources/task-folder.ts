@@ -14,7 +14,7 @@ const options = z.strictObject({
   source: z.string().min(1).optional().describe("What mixes know it by (default: the folder's name)."),
 })
 
-/** Every task of a folder on this machine, in the order of their names. */
+/** Every task in a local folder, in order of name. */
 export default definePlugin<Source<TaskRow>, typeof options>({
   name: 'sources/task-folder',
   summary: 'Harbor tasks of a folder on this machine',

@@ -23,7 +23,7 @@ const options = z.strictObject({
     .describe('What mixes know it by (default: the name of the file or folder, without its ending).'),
 })
 
-/** Every task of parquet files, in the order of the files' names and of each file. */
+/** Every task in parquet files, in order of file name and position in the file. */
 export default definePlugin<Source<TaskRow>, typeof options>({
   name: 'sources/task-parquet',
   summary: 'Harbor tasks packed in parquet files',

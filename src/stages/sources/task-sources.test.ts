@@ -111,7 +111,7 @@ test('counts are told before anything runs, and a folder that is not there is re
 })
 
 describe('sources/pipeline', () => {
-  /** A pipeline that copies a folder of tasks, and drops one row. */
+  /** A pipeline that copies a folder of tasks and drops one row. */
   const services = (asked: object[] = []) =>
     ({
       pipelineFingerprint: async (name: string) => `code of ${name}`,

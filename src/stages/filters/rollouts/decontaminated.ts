@@ -1,7 +1,7 @@
 import { definePlugin } from '../../../core/plugin.ts'
 import { decontaminate, decontaminationOptions } from '../../shared/similarity/decontaminate.ts'
 
-/** Keeps rollouts that share no words with a benchmark. */
+/** Keeps rollouts that do not contain a benchmark's words. */
 export default definePlugin({
   name: 'filters/rollouts/decontaminated',
   summary: 'Keep rollouts that share no words with the benchmarks named',

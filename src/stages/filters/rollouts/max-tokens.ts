@@ -55,7 +55,7 @@ function byConversation({ most, tokenizer, perMessage }: z.output<typeof options
   return {
     kind: 'filter',
     takes: 'trace',
-    // Another tokenizer under the same path is another filter.
+    // Another tokenizer at the same path makes this another filter.
     fingerprint: async () => (tokenizer === undefined ? 'estimate' : digestTokenizer(tokenizer)),
     async keep(row) {
       if (tokenizer === undefined) return judge(row, estimateTokens)
@@ -65,13 +65,13 @@ function byConversation({ most, tokenizer, perMessage }: z.output<typeof options
   }
 }
 
-/** No tokenizer makes many more tokens than a text has bytes, so that most rows need not be counted. */
+/** No tokenizer makes many more tokens than a text has bytes, so most rows need not be counted. */
 function isSurelyShort(row: RecipeTrace, most: number, perMessage: number): boolean {
   const bytes = textsOf(row).reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   return bytes * 1.2 + row.conversations.length * (perMessage + 2) <= most
 }
 
-/** Everything a trainer may put before a model: what was said, called and offered. */
+/** Everything a trainer may show a model: messages, calls and tool definitions. */
 function textsOf({ conversations, tool_calls, tool_definitions }: RecipeTrace): string[] {
   const calls = tool_calls.map((call) => `${call.name}${call.arguments}`)
   return [...conversations.map(({ content }) => content), ...calls, tool_definitions ?? '']

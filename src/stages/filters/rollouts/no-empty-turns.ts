@@ -3,10 +3,10 @@ import { definePlugin } from '../../../core/plugin.ts'
 import type { SqlFilter } from '../../../core/stage.ts'
 
 const any = (condition: string) => `len(list_filter(conversations, lambda turn, i: ${condition})) > 0`
-/** Users and tools may say two things in a row; a model replies once. */
+/** Users and tools may send two messages in a row; a model replies once. */
 const twice =
   "len(list_filter(list_zip(conversations[:-2], conversations[2:]), lambda pair: pair[1].role = 'assistant' AND pair[2].role = 'assistant')) > 0"
-/** A call says enough, and many a tool answers with nothing. */
+/** A call is content enough, and many tools return nothing. */
 const mayBeEmpty =
   "(turn.role = 'tool' OR coalesce(list_contains(list_transform(tool_calls, lambda call: call.message), i - 1), false))"
 

@@ -5,7 +5,7 @@ import type { SqlFilter } from '../../../core/stage.ts'
 
 const known = boundaries.map((boundary) => `'${boundary}'`).join(', ')
 
-/** Drops traces of trials that did not end in a score: infrastructure failures, and trials that were cancelled. */
+/** Drops traces of trials that did not end in a score: infrastructure failures and cancelled trials. */
 export default definePlugin({
   name: 'filters/rollouts/no-infrastructure-failures',
   summary: 'Drop traces of trials that ended in an infrastructure failure or were cancelled',

@@ -8,7 +8,7 @@ const options = z.strictObject({
   period: z.int().positive().default(3).describe('The most turns that one repetition may have.'),
 })
 
-/** Drops traces in which the agent does the same over and over. Only waiting for output is no loop. */
+/** Drops traces in which the agent repeats the same turns over and over. Merely waiting for output is not a loop. */
 export default definePlugin({
   name: 'filters/rollouts/no-loops',
   summary: 'Drop traces in which the agent repeats the same commands',
@@ -31,7 +31,7 @@ export default definePlugin({
     }),
 })
 
-/** A turn that only waits has commands, and none of them says anything. */
+/** A turn that only waits has commands, but all of them are empty. */
 function says({ commands }: AgentTurn): boolean {
   return commands.length === 0 || commands.some(({ text }) => text.trim() !== '')
 }
@@ -40,7 +40,7 @@ function keyOf({ commands, content }: AgentTurn): string {
   return commands.length > 0 ? commands.map(({ key }) => key).join('\0') : content.trim()
 }
 
-/** Where a sequence of turns first repeats too often in a row. */
+/** Where a sequence of turns first repeats too many times in a row. */
 function loopIn(keys: readonly string[], length: number, times: number): number | null {
   let same = 0
   for (let i = length; i < keys.length; i++) {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { SqlFilter } from '../../../core/stage.ts'
 
-/** Drops the conversations of subagents, summaries among them; those of the main agent stay. */
+/** Drops the conversations of subagents, including summaries; the main agent's stay. */
 export default definePlugin({
   name: 'filters/rollouts/no-subagents',
   summary: 'Drop traces of subagents and summaries',

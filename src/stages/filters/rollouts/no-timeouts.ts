@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { SqlFilter } from '../../../core/stage.ts'
 
-/** Drops traces of agents that ran out of time, whatever they scored. */
+/** Drops traces of agents that ran out of time, whatever their score. */
 export default definePlugin({
   name: 'filters/rollouts/no-timeouts',
   summary: 'Drop traces of agents that ran out of time',

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { SqlFilter } from '../../../core/stage.ts'
 
-/** Drops traces that end in the middle: the agent met its limit of turns, context, money or disk space, or the last word is not its own. */
+/**
+ * Drops traces that end prematurely: the agent hit a limit on turns, context, money or disk space, or the last message
+ * is not its own.
+ */
 export default definePlugin({
   name: 'filters/rollouts/no-truncation',
   summary: 'Drop traces cut off by a limit of turns, context, cost or disk space, or that do not end with the agent',

@@ -16,7 +16,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true })
 })
 
-/** More than one page of them; every third calls a tool, whose words count too. */
+/** More than one page of traces; every third calls a tool, and the call's text counts too. */
 const traces = Array.from({ length: 300 }, (_, i) => {
   const said = [
     { role: 'user', content: 'do it' },
@@ -64,7 +64,7 @@ test('a sample by tokens comes as near to the number as the next trace allows, a
   const sum = rows.reduce((total, row) => total + tokensOf(row), 0)
   expect(sum).toBeLessThanOrEqual(most)
   expect(sum).toBeGreaterThan(most - Math.max(...traces.map((_, row) => tokensOf(row))))
-  // Not the short ones only: a third of the tokens is about a third of the traces.
+  // Not only the short ones: a third of the tokens is about a third of the traces.
   expect(rows.length).toBeGreaterThan(70)
   expect(rows.length).toBeLessThan(130)
   expect(await kept({ tokens: all })).toHaveLength(traces.length)

@@ -17,7 +17,7 @@ const options = z
   })
   .refine(({ keep, tokens }) => (keep === undefined) !== (tokens === undefined), 'expected one of keep and tokens')
 
-/** Keeps a seeded random sample: the baseline of other filters, of the same number of traces or of tokens. */
+/** Keeps a seeded random sample: a baseline for other filters, with the same number of traces or tokens. */
 export default definePlugin({
   name: 'filters/rollouts/random',
   summary: 'Keep a seeded random sample, by traces or by tokens',
@@ -42,7 +42,7 @@ export default definePlugin({
   }),
 })
 
-/** The first of the rows, as long as all of them together stay within the limit. */
+/** As many of the first rows as fit within the token limit. */
 function withinTokens(rows: readonly number[], tokens: ReadonlyMap<number, number>, most: number): number[] {
   let sum = 0
   const end = rows.findIndex((row) => {
@@ -52,7 +52,7 @@ function withinTokens(rows: readonly number[], tokens: ReadonlyMap<number, numbe
   return end < 0 ? [...rows] : rows.slice(0, end)
 }
 
-/** Texts of that many traces are in memory at once. */
+/** How many traces' texts are in memory at once. */
 const pageRows = 256
 
 const said = 'array_to_string(list_transform(conversations, x -> x.content), chr(10))'

@@ -9,9 +9,9 @@ const options = z.strictObject({
 })
 
 /**
- * Drops traces in which the agent went for the reward instead of the task: it changed tests, read the grader, looked the fix up,
- * wrote the reward, switched checks off, or changed the system so that tests gave another reward. Only what it had done counts,
- * not what it said; what the instruction names is allowed.
+ * Drops traces in which the agent pursued the reward instead of the task: it changed tests, read the grader, looked up
+ * the fix, wrote the reward, disabled checks, or changed the system so that tests gave another reward. Only its actions
+ * count, not its words; anything the instruction names is allowed.
  */
 export default definePlugin({
   name: 'filters/rollouts/reward-hacking',
@@ -21,7 +21,7 @@ export default definePlugin({
   make: ({ waive }) => {
     const waived = new Set<HackingSign>(waive)
     return traceFilter((row) => {
-      // Seen by the sandbox, whatever commands did it. The reward of such a trial is the lower of the two.
+      // Detected by the sandbox, whatever commands caused it. The reward of such a trial is the lower of the two.
       if (row.system_effect === 'differ' && !waived.has('changes-system'))
         return { reason: 'changes-system', detail: `the tests gave other rewards with ${changed(row)}` }
       const instruction = row.conversations.find(({ role }) => role === 'user')?.content ?? ''
@@ -40,7 +40,7 @@ export default definePlugin({
   },
 })
 
-/** Rows of earlier versions know no files. */
+/** Rows of earlier versions do not list files. */
 function changed({ system_changes: files }: RecipeTrace): string {
   return brief((files ?? []).map(({ path, change }) => `${path} (${change})`).join(', '), 400)
 }

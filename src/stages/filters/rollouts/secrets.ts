@@ -14,7 +14,10 @@ const options = z.strictObject({
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Lets no secret out: keys and tokens by their shape, and whatever this machine's secret variables hold. */
+/**
+ * Keeps secrets out of the output: keys and tokens recognized by their shape, and the values of this machine's secret
+ * variables.
+ */
 export default definePlugin({
   name: 'filters/rollouts/secrets',
   summary: 'Drop traces with secrets in them, or redact the secrets',
@@ -43,7 +46,7 @@ export default definePlugin({
   },
 })
 
-/** Values of variables that by their name hold a secret, long enough not to be met by chance. */
+/** Values of variables whose names suggest a secret, if they are too long to occur by chance. */
 function hostSecrets(env: Env): readonly string[] {
   return Object.entries(env).flatMap(([name, value = '']) =>
     isSecretName(name) && !/author/i.test(name) && value.length >= 12 && /\d/.test(value) && !/^[/~]/.test(value)

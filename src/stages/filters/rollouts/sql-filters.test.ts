@@ -16,7 +16,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true })
 })
 
-/** The reason a filter gives for a trace, by the columns it would have on disk. */
+/** A filter's reason for dropping a trace, from the columns it would have on disk. */
 async function reasonFor(filter: string, options: object, over: Partial<RecipeTrace>): Promise<unknown> {
   const { reason } = (await makeAnyStage(`filters/rollouts/${filter}`, { ...options })) as SqlFilter
   await sql.run('DROP TABLE IF EXISTS traces')

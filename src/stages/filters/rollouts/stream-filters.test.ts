@@ -176,7 +176,7 @@ test("the values of this machine's secret variables are secrets", async () => {
   expect(isDropped(await put(stage, row('cd /root; ls /tmp/agent.1234')))).toBe(false)
 })
 
-/** A tokenizer that cuts at blanks and knows a few words. */
+/** A tokenizer that splits at blanks and knows a few words. */
 const tokenizer = {
   version: '1.0',
   added_tokens: [],

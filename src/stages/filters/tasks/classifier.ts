@@ -6,7 +6,7 @@ import { makeRandom } from '../../../lib/random.ts'
 import { digestExamples, loadExamples, needsOfExamples } from '../../shared/similarity/examples.ts'
 import { hashedVector, vectorSize } from '../../shared/similarity/vectors.ts'
 
-/** Learns from two files of examples which tasks are wanted, and keeps those that look like them. */
+/** Learns from two files of examples which tasks are wanted, and keeps similar ones. */
 export default definePlugin({
   name: 'filters/tasks/classifier',
   summary: 'Keep tasks that a linear classifier, trained on two files of examples, takes for good ones',
@@ -43,13 +43,13 @@ export default definePlugin({
   },
 })
 
-/** A linear classifier over hashed words and pairs of words, as fastText has them: quick to train, quick to ask. */
+/** A linear classifier over hashed words and word pairs, as in fastText: fast to train and to apply. */
 interface LinearClassifier {
-  /** How likely a text is of the first kind, 0 to 1. */
+  /** The probability that a text is of the first kind, 0 to 1. */
   score(text: string): number
 }
 
-/** Learns to tell two kinds of texts apart by logistic regression; the same texts and seed give the same classifier. */
+/** Trains a logistic regression to distinguish two kinds of texts; the same texts and seed give the same classifier. */
 function trainClassifier(
   positives: readonly string[],
   negatives: readonly string[],
@@ -61,7 +61,7 @@ function trainClassifier(
     ...positives.map((text) => ({ vector: hashedVector(text), label: 1, weight: negatives.length })),
     ...negatives.map((text) => ({ vector: hashedVector(text), label: 0, weight: positives.length })),
   ]
-  // The rarer kind counts for as much as the other.
+  // Both kinds have the same total weight.
   const scale = 2 / examples.length
   const random = makeRandom(seed, 'classifier')
   const guess = (vector: ReadonlyMap<number, number>) => {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import { exactDuplicates } from '../../shared/similarity/exact-duplicates.ts'
 
-/** Keeps the first of tasks that are the same. */
+/** Keeps the first of identical tasks. */
 export default definePlugin({
   name: 'filters/tasks/exact-duplicates',
   summary: 'Keep the first of tasks with the same instruction or content',

@@ -13,7 +13,7 @@ import { resolveRecipe } from '../../../run/recipe/resolve.ts'
 import { runRecipe } from '../../../run/recipe/run-recipe.ts'
 
 let dir: string
-/** What the filter found out, as the sink below it is told. */
+/** The filter's result, as passed to the sink below it. */
 let told: unknown
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'ot-agent-test-'))
@@ -22,7 +22,7 @@ afterEach(() => rmSync(dir, { recursive: true }))
 
 type Made = Partial<TaskRow> & { readonly id: string }
 
-/** Runs one filter over rows; gives the ids it kept, and why the others went. */
+/** Runs one filter over rows; returns the ids it kept and why it dropped the others. */
 async function filter(rows: readonly Made[], entry: StageEntry): Promise<{ kept: string[]; drops: object }> {
   const source: AnyStage = {
     kind: 'source',

@@ -4,7 +4,7 @@ import type { WholeStage } from '../../../core/stage.ts'
 import { makeRandom } from '../../../lib/random.ts'
 import { rowNumbers, saveChoice } from '../../shared/mixing/choice.ts'
 
-/** Keeps a seeded random sample: the baseline every other filter is measured against. */
+/** Keeps a seeded random sample: the baseline for every other filter. */
 export default definePlugin({
   name: 'filters/tasks/random',
   summary: 'Keep a seeded random sample',

@@ -22,7 +22,7 @@ const options = z.strictObject({
   most: z.int().positive().optional(),
 })
 
-/** Asks a model to answer each task in words and keeps the length of what it says as the signal `response-tokens`. */
+/** Asks a model to answer each task in words and stores the length of its answer as the signal `response-tokens`. */
 export default definePlugin<AnyStage, typeof options>({
   name: 'filters/tasks/response-length',
   summary: 'Measure how much a model says to a task: a signal to sample by, or a hard filter',

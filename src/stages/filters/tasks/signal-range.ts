@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 
-/** Keeps rows whose signal lies in a range: difficulty by the rate of passes, length, any score. */
+/** Keeps rows whose signal lies in a range: difficulty by pass rate, length, or any score. */
 export default definePlugin({
   name: 'filters/tasks/signal-range',
   summary: 'Keep tasks whose signal (pass-rate, response-tokens, a score) lies in a range',

@@ -6,7 +6,7 @@ import type { MapStage } from '../../../core/stage.ts'
 import { embedderOf, embeddingOptions, needsOfEmbeddings } from '../../shared/similarity/embed.ts'
 import { digestExamples, loadExamples, needsOfExamples } from '../../shared/similarity/examples.ts'
 
-/** Scores tasks by how much nearer they are to wanted examples than to unwanted ones. */
+/** Scores tasks by how much closer they are to wanted examples than to unwanted ones. */
 export default definePlugin({
   name: 'filters/tasks/similar-to',
   summary: 'Keep tasks that are near examples and far from others, by embeddings of an endpoint or by hashed words',

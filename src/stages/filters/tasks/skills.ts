@@ -12,10 +12,10 @@ const skill = z.union([
   z.strictObject({ pattern, least: z.int().positive().optional() }),
 ])
 
-/** Archives are read this many at a time. */
+/** Archives are read in batches of this size. */
 const batch = 200
 
-/** Keeps a sample in which every skill of a list occurs often enough: the tasks that have most of what is missing first. */
+/** Keeps a sample in which every listed skill occurs often enough, preferring tasks with the most missing skills. */
 export default definePlugin({
   name: 'filters/tasks/skills',
   summary: 'Keep a seeded sample of tasks that covers a list of skills, each found by a pattern',

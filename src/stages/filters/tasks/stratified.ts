@@ -4,7 +4,7 @@ import type { WholeStage } from '../../../core/stage.ts'
 import { makeRandom } from '../../../lib/random.ts'
 import { saveChoice } from '../../shared/mixing/choice.ts'
 
-/** Keeps at most `each` rows of each stratum, drawn at random with the recipe's seed. */
+/** Keeps at most `each` rows per stratum, drawn at random with the recipe's seed. */
 export default definePlugin({
   name: 'filters/tasks/stratified',
   summary: 'Keep a seeded sample of at most `each` rows per source, pipeline or strategy',

@@ -49,10 +49,13 @@ const options = z.strictObject({
     ),
 })
 
-/** How many tasks are unpacked on the disk at once. */
+/** How many tasks are unpacked on disk at once. */
 const batchTasks = 64
 
-/** Keeps tasks that prove sound in a sandbox: they start, the solution scores 1, doing nothing and shallow solutions do not, runs agree, no reward can be forged. */
+/**
+ * Keeps tasks that prove sound in a sandbox: they start, the solution scores 1, doing nothing and shallow solutions do
+ * not, repeated runs agree, and no reward can be forged.
+ */
 export default definePlugin<MapStage<TaskRow, TaskRow>, typeof options>({
   name: 'filters/tasks/verified',
   summary:
@@ -71,7 +74,8 @@ export default definePlugin<MapStage<TaskRow, TaskRow>, typeof options>({
       kind: 'map',
       takes: 'task',
       gives: 'task',
-      // No `filter`: what it proves costs trials, and rows are the ones it proved, by their digest.
+      // Not a `filter`, which would be repeated before rows are written: proving costs trials, and the rows are still
+      // the proven ones, by their digest.
       expensive: true,
       identity: {
         ...{ sandbox: asked.sandbox, judge: asked.judge && identityOfModel(asked.judge) },
@@ -132,7 +136,7 @@ function identityOfOpinion({ solver, reviewer, agent, tries }: NonNullable<z.out
   return { solver: identityOfModel(solver), reviewer: reviewer && identityOfModel(reviewer), agent, tries }
 }
 
-/** The same tasks again are in the same books; processes that share a recipe have other tasks, and books of their own. */
+/** The same tasks share a journal; processes that share a recipe have different tasks, and so different journals. */
 function nameOf(rows: readonly TaskRow[]): string {
   return digestJson(rows.map(({ id, digest }) => [id, digest])).slice(0, 16)
 }

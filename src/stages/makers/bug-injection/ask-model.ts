@@ -10,7 +10,7 @@ import type { Example } from './reproduce/example.ts'
 import { renderExample } from './reproduce/render-examples.ts'
 import { parseSource, type Source } from './source.ts'
 
-/** What a model wrote, and by which prompt. */
+/** What a model wrote, and the prompt it wrote it for. */
 export interface Written {
   readonly text: string
   readonly promptDigest: string
@@ -27,16 +27,16 @@ goes wrong, write an issue of 60 to 200 words: what you did, what you expected, 
 with its result and the expected one, as they are. Name no file, no line and no cause, propose no fix, and do not mention tests. Start
 with a title as a Markdown heading.`
 
-/** Who is asked, and where replies are kept. */
+/** Which model to ask, and where replies are kept. */
 type Asking = AskAt & { readonly model: ModelClient }
 
-/** A function as a model rewrote it: the whole file with it, or why there is none. */
+/** A function rewritten by a model: the whole file with it, or why there is none. */
 export async function askForBug(source: Source, node: SyntaxNode, at: Asking): Promise<Written | Dropped> {
-  // Blocks of Python reach over their last line end, which stays.
+  // Python blocks extend past their final line break, which stays.
   const code = source.text.slice(node.from, node.to).trimEnd()
   const fence = source.language === 'python' ? 'python' : 'js'
   const prompt = `\`\`\`${fence}\n${code}\n\`\`\``
-  // One try: another function is as good.
+  // A single try: another function will do just as well.
   const answer = await ask({ prompt, system: bugPrompt, tries: 1 }, at)
   if ('drop' in answer) return answer
   const block = /```[\w-]*\n([\s\S]*?)\n?```/.exec(answer.value)?.[1]
@@ -52,13 +52,16 @@ export async function askForBug(source: Source, node: SyntaxNode, at: Asking): P
   return { text, promptDigest: answer.promptDigest }
 }
 
-/** The files that hold the bug, and the project they belong to. */
+/** The files that contain the bug, and the project they belong to. */
 export interface Change {
   readonly changed: Readonly<Record<string, string>>
   readonly bench: Bench
 }
 
-/** An issue in a user's words. It is asked for twice at most; one that gives the bug away or does not show it is not used. */
+/**
+ * An issue in a user's words. The model gets at most two tries; an issue that gives the bug away or does not show it is
+ * not used.
+ */
 export async function askForIssue(
   facts: IssueFacts,
   { changed, bench }: Change,
@@ -88,7 +91,7 @@ export async function askForIssue(
 const shownExamples = 3
 const maxIssueWords = 600
 
-/** Why a text is no report of this bug, for its author; null when it is one. */
+/** Why a text is not a proper report of this bug, worded for its author; null when it is. */
 function unlikeAnIssue(text: string, { examples, symptoms }: IssueFacts): string | null {
   if (!/^#{1,3} +\S/.test(text)) return 'expected a title as a Markdown heading in the first line'
   const words = text.split(/\s+/).length
@@ -99,7 +102,7 @@ function unlikeAnIssue(text: string, { examples, symptoms }: IssueFacts): string
     return symptoms.some(has) ? null : 'expected one line of what goes wrong, as it is, found none'
   const isShown = ({ program, actual, expected }: Example) => {
     const [first, ...rest] = said.split(squeeze(program.expr))
-    // A result that stands only in the program was not told.
+    // A result that appears only in the program was not reported.
     return (
       rest.length > 0 && [actual, expected].every((one) => [first, ...rest].join(' ').includes(squeeze(seenOf(one))))
     )
@@ -109,12 +112,12 @@ function unlikeAnIssue(text: string, { examples, symptoms }: IssueFacts): string
     : 'expected one of the programs with its result and the expected one, as they are, found none'
 }
 
-/** What of a result a report must name. */
+/** The part of a result that a report must mention. */
 function seenOf({ kind, text, type }: Example['actual']): string {
   return kind === 'value' ? text : kind === 'error' ? type : ''
 }
 
-/** Models answer at the margin; a method stands further in. */
+/** Models write code without indentation; a method is indented further. */
 function indentLike(block: string, { text }: Source, { from }: SyntaxNode): string {
   const margin = /(?<![ \t])[ \t]*$/.exec(text.slice(0, from))?.[0] ?? ''
   const lines = block.split('\n')

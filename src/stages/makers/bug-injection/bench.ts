@@ -17,15 +17,15 @@ import {
 import type { Options, RepositoryRow } from './options.ts'
 import { parseSource, type Source } from './source.ts'
 
-/** A repository on the test bench: its files by kind, and which of its tests pass while it is whole. */
+/** A repository prepared for testing: its files by kind, and which of its tests pass while it is unbroken. */
 export interface Bench {
   readonly digest: string
   readonly files: RepositoryFiles
-  /** Earlier versions, whose bugs can be brought back. */
+  /** Earlier versions, whose bugs can be reintroduced. */
   readonly older: readonly RepositoryFiles[]
   /** What can be mutated. */
   readonly sources: readonly Source[]
-  /** Tests and settings of test runners: what a verifier brings along itself. */
+  /** Tests and test runner settings, which a verifier brings itself. */
   readonly held: RepositoryFiles
   readonly dockerfile: string
   readonly run: TestRun
@@ -33,7 +33,7 @@ export interface Bench {
   readonly passing: readonly string[]
   /** Runs the tests with these files changed. */
   measure(changed: Readonly<Record<string, string>>): Promise<Measured>
-  /** Works in a fresh sandbox with these files changed. */
+  /** Runs `work` in a fresh sandbox with these files changed. */
   inSandbox<T>(changed: Readonly<Record<string, string>>, work: (sandbox: Sandbox) => Promise<T>): Promise<T>
 }
 
@@ -55,7 +55,7 @@ const settings =
 const notSource =
   /(?:^|\/)(?:node_modules|dist|build|vendor|docs?|examples?|bench(?:marks?)?|scripts|coverage)\/|\.min\.js$|\.d\.[cm]?ts$|\.config\.[^/]*$|(?:^|\/)(?:setup|noxfile|versioneer|_version|Gruntfile|gulpfile)\.[^/]*$/
 
-/** Opens a repository and runs its tests twice; a text says why nothing can be made of it. */
+/** Opens a repository and runs its tests twice; a text says why it cannot be used. */
 export async function openBench(row: RepositoryRow, given: Options, at: BenchAt): Promise<Bench | string> {
   const open = (repo: string) =>
     openRepository(parseRepositorySpec(repo, given.root), join(at.workDir, 'fetched'), at.signal)
@@ -78,7 +78,7 @@ export async function openBench(row: RepositoryRow, given: Options, at: BenchAt)
   const environment = await saveEnvironment(join(at.workDir, 'environments', digest.slice(0, 16)), dockerfile, files)
   const startedMs = performance.now()
   const [first, second] = [await measureIn(environment, run, {}, at), await measureIn(environment, run, {}, at)]
-  // A mutant that takes ten times as long as both runs of the whole repository will not end.
+  // A mutant that takes ten times as long as both runs of the whole repository will never end.
   const patience = { ...run, timeoutSec: Math.min(run.timeoutSec, Math.max(60, (performance.now() - startedMs) / 100)) }
   const measure = (changed: Readonly<Record<string, string>>) => measureIn(environment, patience, changed, at)
   const inSandbox: Bench['inSandbox'] = async (changed, work) => {
@@ -112,7 +112,7 @@ async function saveEnvironment(dir: string, dockerfile: string, files: Repositor
       }
     })
   } catch (error) {
-    // The same content was written before.
+    // The same content already exists.
     if (!(error instanceof AlreadyThere)) throw error
   }
   return {
@@ -121,7 +121,7 @@ async function saveEnvironment(dir: string, dockerfile: string, files: Repositor
   }
 }
 
-/** A fresh sandbox each time: nothing a mutant leaves behind meets the next one. */
+/** Uses a fresh sandbox each time, so that nothing left by one mutant affects the next. */
 async function measureIn(
   environment: Environment,
   run: TestRun,

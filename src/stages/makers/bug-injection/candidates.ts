@@ -9,15 +9,15 @@ import { findMutations, type Mutation, mutate, mutators } from './mutate.ts'
 import type { Options, RepositoryRow } from './options.ts'
 import { functionsOf } from './source.ts'
 
-/** A change that may be a bug, with what it takes to join it to others. */
+/** A change that may be a bug, with the data needed to combine it with others. */
 export interface Candidate extends Mutant {
-  /** The function it is in: two bugs of one task never share it. */
+  /** The function it is in: two bugs of one task are never in the same one. */
   readonly place: string
   readonly mutation: Mutation | null
   readonly promptDigest: string | null
 }
 
-/** What may be tried on a repository, in an order that only the seed decides, this row's share of it. */
+/** This row's share of the candidates for a repository, in an order that depends only on the seed. */
 export async function* findCandidates(
   bench: Bench,
   row: RepositoryRow,
@@ -44,7 +44,7 @@ export async function* findCandidates(
   }
 }
 
-/** One mutator after the other, so that those with much to do do not crowd out the rest. */
+/** Alternates between mutators, so that prolific ones do not crowd out the rest. */
 function inTurn({ sources, older }: Bench, { mutators: names }: Options, random: Random): Mutation[] {
   const chosen = mutators.filter(({ name }) => names.includes(name))
   const all = sources.flatMap((source) => once(findMutations(source, chosen)))
@@ -57,7 +57,7 @@ function inTurn({ sources, older }: Bench, { mutators: names }: Options, random:
   return Array.from({ length: rounds }, (_, round) => piles.flatMap((pile) => pile.slice(round, round + 1))).flat()
 }
 
-/** Mutators that come later in the table are more special: of two that make the same edit the later one gets it. */
+/** Later mutators in the table are more specific: if two make the same edit, the later one gets it. */
 function once(mutations: readonly Mutation[]): Mutation[] {
   const rank = new Map(mutators.map(({ name }, i) => [name, i]))
   const byEdit = new Map<string, Mutation>()
@@ -77,7 +77,7 @@ function fromMutation(mutation: Mutation, bench: Bench): Candidate {
   return { mutator, changed, mutation, place: `${path}:${place}`, promptDigest: null }
 }
 
-/** Several bugs at once; null where they do not go together. */
+/** Combines several bugs; null if they are incompatible. */
 export function combine(candidates: readonly Candidate[], bench: Bench): Candidate | null {
   const mutations = candidates.flatMap(({ mutation }) => mutation ?? [])
   if (mutations.length < candidates.length) return combineFiles(candidates)
@@ -94,7 +94,7 @@ export function combine(candidates: readonly Candidate[], bench: Bench): Candida
   return { mutator: 'combination', changed, mutation: null, place: '', promptDigest: null }
 }
 
-/** What models rewrote is whole files: only bugs in different files go together. */
+/** Models rewrite whole files, so only bugs in different files can be combined. */
 function combineFiles(candidates: readonly Candidate[]): Candidate | null {
   const paths = candidates.flatMap(({ changed }) => Object.keys(changed ?? {}))
   if (new Set(paths).size < paths.length) return null

@@ -13,13 +13,13 @@ export interface Bug {
   readonly failToPass: readonly string[]
 }
 
-/** What builds and editors leave holds the code without the bug, or names the tests. */
+/** Build and editor leftovers may contain the code without the bug, or name the tests. */
 const copies = /^build\/lib[^/]*\/|\.egg-info\/SOURCES\.txt$|\.(?:orig|rej|bak|pyc)$/
 
-/** The task's files: the broken repository without its history, the tests that decide, and the way back. */
+/** The task's files: the broken repository without its history, the deciding tests, and the solution. */
 export function bugFiles(bug: Bug, bench: Bench, { tests, workdir }: Options): TaskDraft['files'] {
   const { changed, failToPass } = bug
-  // A list of changes names the fix that was taken back.
+  // A list of changes mentions the fix that was reverted.
   const tells = (path: string) => bug.mutators.includes(revertedFix) && isChangeLog(path)
   const visible = Object.entries(bench.files).filter(
     ([path]) => !tells(path) && !copies.test(path) && (tests === 'visible' || !isTestFile(path)),
@@ -40,7 +40,7 @@ export function bugFiles(bug: Bug, bench: Bench, { tests, workdir }: Options): T
   }
 }
 
-/** Metadata of the task: what was broken and by whom. The agent never sees it. */
+/** The task's metadata: what was broken and by which mutator. The agent never sees it. */
 export function bugConfig({ mutators, changed, failToPass }: Bug, { passing, run }: Bench): TaskDraft['config'] {
   const bug = {
     ...{ mutators, files: Object.keys(changed) },
@@ -49,7 +49,7 @@ export function bugConfig({ mutators, changed, failToPass }: Bug, { passing, run
   return { metadata: { bug }, verifier: { timeout_sec: Math.max(720, run.timeoutSec * run.commands.length + 60) } }
 }
 
-/** Whole files, because an image need not have git or patch; the patch lies beside them for people. */
+/** Whole files, because an image may lack git or patch; the patch is included for people. */
 function solutionFiles(changed: Bug['changed'], bench: Bench, workdir: string): Record<string, DraftFile> {
   const paths = Object.keys(changed)
   const original = (path: string): DraftFile => bench.files[path] ?? { data: '' }

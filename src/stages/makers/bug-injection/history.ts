@@ -4,13 +4,13 @@ import { asText } from '../../shared/repositories/test-files.ts'
 import type { Mutation } from './mutate.ts'
 import { childrenOf, functionAround, functionsOf, parseSource, type Source } from './source.ts'
 
-/** The name under which bugs that an older version had are counted. */
+/** The name under which reintroduced bugs of older versions are counted. */
 export const revertedFix = 'reverted-fix'
 
-/** A change of more lines than this is more than a fix. */
+/** A change with more lines than this is more than a fix. */
 const widest = 14
 
-/** Functions that another version of the repository has in another form, each put back as one edit. */
+/** Functions that differ in another version of the repository, each reverted as one edit. */
 export function findReverts(sources: readonly Source[], older: RepositoryFiles): Mutation[] {
   return sources.flatMap((source) => {
     const before = parseSource(source.path, asText(older[source.path]?.data ?? '') ?? '')
@@ -30,7 +30,7 @@ interface Parts {
   readonly code: readonly string[]
 }
 
-/** The same parameters and a small change: what takes other arguments is a new feature. */
+/** The same parameters and a small change: if the arguments differ, it is a new feature. */
 function isFix(then: Parts, now: Parts): boolean {
   if (then.head !== now.head) return false
   const [old, fresh] = [new Set(then.code), new Set(now.code)]
@@ -38,7 +38,7 @@ function isFix(then: Parts, now: Parts): boolean {
   return changed.length > 0 && changed.length <= widest
 }
 
-/** Functions that are not within another, by the names of the classes around them. A name that is there twice is left out. */
+/** Top-level functions and methods, keyed by the names of the classes around them. Ambiguous names are left out. */
 function namedFunctions(source: Source): Map<string, SyntaxNode> {
   const found = new Map<string, SyntaxNode>()
   const twice = new Set<string>()
@@ -64,7 +64,7 @@ function fullName(node: SyntaxNode, { text }: Source): string | null {
   return names.join('.')
 }
 
-/** What a caller sees of a function, and its lines of code without comments and a first text that only describes it. */
+/** The signature of a function, and its lines of code without comments and docstring. */
 function partsOf(node: SyntaxNode, source: Source): Parts {
   const body = node.getChild('Body') ?? node.getChild('Block') ?? node
   const list = node.getChild('ParamList')
@@ -76,7 +76,7 @@ function partsOf(node: SyntaxNode, source: Source): Parts {
   return { head: head.replace(/\s+/g, ''), code: lines.filter((line) => line !== '') }
 }
 
-/** Blocks of Python reach over their last line end. */
+/** Python blocks extend past their final line break. */
 function endOf({ from, to }: SyntaxNode, { text }: Source): number {
   return from + text.slice(from, to).trimEnd().length
 }

@@ -17,14 +17,14 @@ import { type Options, options, parseRow, type RepositoryRow } from './options.t
 import { isSlip } from './reproduce/example.ts'
 import { findExamples } from './reproduce/find-examples.ts'
 
-/** S9: bugs put into a repository; its own tests, run in a sandbox before and after, say what each breaks. */
+/** S9: injects bugs into a repository; its own tests, run in a sandbox before and after, show what each one breaks. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/bug-injection',
   summary: 'Bugs put into a repository on purpose; its own tests say which are worth fixing',
   options,
   make: (given) => {
     const benches = new Map<string, Promise<Bench | string>>()
-    // Rows come many at a time, and each would start sandboxes of its own.
+    // Many rows are processed at once, and each would start its own sandboxes.
     const places = new Semaphore(given.concurrency)
     return {
       kind: 'map',
@@ -45,7 +45,7 @@ export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
 interface Shop {
   readonly given: Options
   readonly at: StageContext
-  /** By repository: it is opened and measured once. */
+  /** By repository: each is opened and measured only once. */
   readonly benches: Map<string, Promise<Bench | string>>
   readonly places: Semaphore
 }
@@ -72,13 +72,13 @@ async function* injectInto(row: RawRow, shop: Shop): AsyncGenerator<TaskDraft | 
   }
 }
 
-/** A bug with what its tests said. */
+/** A bug with the output of its tests. */
 interface FoundBug extends Bug {
   readonly symptoms: readonly string[]
   readonly promptDigest: string | null
 }
 
-/** Tries mutants until there are enough, and joins as many as a task needs. */
+/** Tries mutants until there are enough, and combines as many as a task needs. */
 async function* findBugs(
   bench: Bench,
   row: RepositoryRow,
@@ -192,7 +192,7 @@ function benchOf(row: RepositoryRow, { given, at, benches, places }: Shop): Prom
     benches.get(key) ??
     places.run(signal, () => openBench(row, given, { sandboxes, workDir, signal, log: (line) => log(line) }))
   benches.set(key, bench)
-  // An infrastructure failure may be over for the next row.
+  // An infrastructure failure may be over by the next row.
   bench.catch(() => benches.delete(key))
   return bench
 }

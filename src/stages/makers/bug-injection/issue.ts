@@ -4,7 +4,7 @@ import type { Bench } from './bench.ts'
 import { type Example, renderProgram } from './reproduce/example.ts'
 import { renderExamples } from './reproduce/render-examples.ts'
 
-/** What failing tests said, line by line, without where in the code it happened. */
+/** The messages of failing tests, line by line, without code locations. */
 export function findSymptoms(log: string): string[] {
   const telling = log
     .split('\n')
@@ -14,21 +14,23 @@ export function findSymptoms(log: string): string[] {
 }
 
 const symptom = /^(?:\w*(?:Error|Exception)\b.*:|(?:expected|actual|error|got|wanted)\s*:)\s*\S/i
-/** Paths with a line number, stack frames, and words of the test runner. */
+/** Paths with a line number, stack frames, and test runner messages. */
 const place = /:\d+(?::\d+)?\)?$|^at |\bFile "|node:internal|error: \|-?$|ERR_TEST_FAILURE|\(.*\.[jt]s.*\)/
 
 export interface IssueFacts {
   readonly name: string
   readonly workdir: string
   readonly failToPass: readonly string[]
-  /** What failing tests printed, for projects whose tests cannot be turned into programs. */
+  /** The output of failing tests, for projects whose tests cannot be turned into programs. */
   readonly symptoms: readonly string[]
   readonly examples: readonly Example[]
   readonly commands: readonly string[]
   readonly areTestsVisible: boolean
 }
 
-/** An issue as a user would write it: a program, what it gives, and what it should give. Null: nothing can be shown. */
+/**
+ * An issue as a user would write it: a program, its result, and the expected result. Null when nothing can be shown.
+ */
 export function renderIssue({ name, failToPass, symptoms, examples }: IssueFacts, random: Random): string | null {
   const [first, ...others] = examples
   if (first) return renderExamples(name, [first, ...more(first, others, failToPass)], random)
@@ -40,7 +42,7 @@ export function renderIssue({ name, failToPass, symptoms, examples }: IssueFacts
   return [`# ${name}: wrong results`, '', opening, '', 'This is what I see:', '', '```', ...symptoms, '```'].join('\n')
 }
 
-/** A second program where it shows something else, which is more likely the more tests fail. */
+/** Adds a second program if its result differs, which is likelier the more tests fail. */
 function more(first: Example, others: readonly Example[], failToPass: readonly string[]): readonly Example[] {
   if (failToPass.length < 2) return []
   const isNew = ({ program, actual }: Example) =>
@@ -48,7 +50,7 @@ function more(first: Example, others: readonly Example[], failToPass: readonly s
   return others.filter((other) => isNew(other) && renderProgram(other).length < 500).slice(0, 1)
 }
 
-/** The issue with what a person has to know to work on it. */
+/** The issue plus everything needed to work on it. */
 export function renderInstruction(issue: string, { workdir, commands, areTestsVisible }: IssueFacts): string {
   const tests = areTestsVisible
     ? `Its tests are run with \`${commands.join(' && ')}\`; changes to the tests themselves do not count.`
@@ -56,7 +58,9 @@ export function renderInstruction(issue: string, { workdir, commands, areTestsVi
   return `${issue.trim()}\n\n---\n\nThe source code of the project is in \`${workdir}\`. Find the cause of the problem above and fix it there, without breaking anything that works. ${tests}\n`
 }
 
-/** What gives the bug away when it stands in the issue: the changed lines, the file, a place in it. Null: nothing does. */
+/**
+ * The part of an issue that gives the bug away: the changed lines, the file, or a place in it. Null when there is none.
+ */
 export function findLeak(
   text: string,
   changed: Readonly<Record<string, string>>,
@@ -79,7 +83,7 @@ export function findLeak(
   return null
 }
 
-/** Lines that are on one side only, and say enough to be found by. */
+/** Lines that are on one side only and are distinctive enough. */
 function changedLines(before: string, after: string): string[] {
   const [old, fresh] = [before, after].map((text) => text.split('\n').map(squeeze))
   const [oldSet, freshSet] = [new Set(old), new Set(fresh)]
@@ -90,13 +94,13 @@ function changedLines(before: string, after: string): string[] {
   return lines.filter((line) => line.length >= 10 && /\W/.test(line.replace(/\s/g, '')))
 }
 
-/** A test's own name, without its file, class and parameters; tests that are called by a sentence are called by all of it. */
+/** A test's own name, without file, class and parameters; a test named by a sentence keeps the whole sentence. */
 export function plainTestName(name: string): string {
   const [, own = name] = /(?:^|::|\.)(test\w*)(?:\[.*\])?$/s.exec(name) ?? []
   return squeeze(own)
 }
 
-/** A text with its white space made plain, so that line breaks do not count. */
+/** A text with normalized white space, so that line breaks do not matter. */
 export function squeeze(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }

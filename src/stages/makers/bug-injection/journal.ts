@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { writeAtomic } from '../../../lib/files.ts'
 import { type JsonLines, openJsonLines, readJsonLines } from '../../../lib/jsonl.ts'
 
-/** How a mutant was judged. Everything but `kept` is a reason why it went. */
+/** The verdict on a mutant. All but `kept` are reasons why it was discarded. */
 const verdicts = ['kept', 'breaks-nothing', 'breaks-everything', 'never-ends', 'flaky', 'does-not-parse'] as const
 
 const entrySchema = z.object({
@@ -12,12 +12,12 @@ const entrySchema = z.object({
   mutator: z.string(),
   verdict: z.enum(verdicts),
   failToPass: z.array(z.string()),
-  /** What the failing tests said. */
+  /** The output of the failing tests. */
   symptoms: z.array(z.string()),
 })
 export type MutantRecord = z.output<typeof entrySchema>
 
-/** Every mutant that was ever measured here: none is measured twice, and yields are counted from it. */
+/** Every mutant ever measured here, so that none is measured twice and yields can be counted. */
 export class Journal {
   private constructor(
     private readonly dir: string,
@@ -41,7 +41,7 @@ export class Journal {
     await this.lines.flush()
   }
 
-  /** Rewrites yields.json from all that rows have written so far, also those that run beside this one. */
+  /** Rewrites yields.json from everything that rows have written so far, including rows running in parallel. */
   async saveYields(): Promise<void> {
     const mutators = countYields((await readRecords(join(this.dir, 'mutants.jsonl'))).values())
     await writeAtomic(
@@ -64,13 +64,13 @@ async function readRecords(path: string): Promise<Map<string, MutantRecord>> {
   return records
 }
 
-/** How many mutants of a mutator were tried, and what became of them. */
+/** How many mutants of a mutator were tried, and their verdicts. */
 export interface Yield {
   readonly tried: number
   readonly verdicts: Readonly<Partial<Record<MutantRecord['verdict'], number>>>
 }
 
-/** By mutator, in the order of their names. */
+/** By mutator, sorted by name. */
 export function countYields(records: Iterable<MutantRecord>): Record<string, Yield> {
   const counts = new Map<string, Map<MutantRecord['verdict'], number>>()
   for (const { mutator, verdict } of records) {

@@ -7,11 +7,13 @@ import type { Options } from './options.ts'
 /** Changed files of a repository by path, and who changed them. */
 export interface Mutant {
   readonly mutator: string
-  /** Null when it would not be a program any more. */
+  /** Null when the result would no longer be a program. */
   readonly changed: Readonly<Record<string, string>> | null
 }
 
-/** Runs the tests with a mutant in place and says what it breaks. A mutant that is worth keeping runs twice, so that chance has no say. */
+/**
+ * Runs the tests with a mutant in place and reports what it breaks. A promising mutant runs twice, to exclude chance.
+ */
 export async function judgeMutant(
   { mutator, changed }: Mutant,
   bench: Bench,

@@ -11,7 +11,7 @@ const parse = (path: string, text: string): Source => {
   return source
 }
 
-/** What a mutator makes of a piece of code. */
+/** The results of a mutator on a piece of code. */
 const results = (mutator: string, path: string, text: string): (string | null)[] => {
   const source = parse(path, text)
   return findMutations(source)

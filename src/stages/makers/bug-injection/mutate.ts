@@ -22,11 +22,13 @@ export interface Mutation {
   readonly mutator: string
   readonly path: string
   readonly edit: Edit
-  /** Where the function around it starts, or -1: bugs that are combined lie in different functions. */
+  /** Where the surrounding function starts, or -1: combined bugs must be in different functions. */
   readonly place: number
 }
 
-/** Everything that these mutators could do to a file, in the file's order. Whether the result still parses is not looked at. */
+/**
+ * Every edit that these mutators could make to a file, in file order. Does not check whether the result still parses.
+ */
 export function findMutations(source: Source, chosen: readonly Mutator[] = mutators): Mutation[] {
   const found: Mutation[] = []
   source.tree.iterate({
@@ -41,7 +43,7 @@ export function findMutations(source: Source, chosen: readonly Mutator[] = mutat
   return found
 }
 
-/** The text of a file after edits that do not overlap; null where they do. */
+/** A file's text after non-overlapping edits; null if they overlap. */
 export function applyEdits(text: string, edits: readonly Edit[]): string | null {
   const ordered = [...edits].sort((a, b) => a.from - b.from || a.to - b.to)
   let result = ''
@@ -54,7 +56,7 @@ export function applyEdits(text: string, edits: readonly Edit[]): string | null 
   return result + text.slice(at)
 }
 
-/** The file with the mutation in it, or null when that would not be a program. */
+/** The mutated file, or null when it would not be a program. */
 export function mutate({ path, text }: Source, edits: readonly Edit[]): string | null {
   const mutated = applyEdits(text, edits)
   return mutated !== null && parseSource(path, mutated) ? mutated : null

@@ -6,7 +6,7 @@ import { mutators } from './mutate.ts'
 
 const names = [...mutators.map(({ name }) => name), revertedFix]
 
-/** Options of the maker; what a row says of its repository wins. */
+/** Options of the maker; a row's own settings for its repository take precedence. */
 export const options = z.strictObject({
   root: z.string().min(1).default('.').describe('Folder that relative repositories of rows count from.'),
   strategy: z
@@ -58,15 +58,15 @@ const fields = z.object({
   repo: z.string().min(1),
   test_command: words,
   test_format: z.enum(testFormats),
-  /** Base image (default: by the language of most files). */
+  /** Base image (default: chosen by the language of most files). */
   image: z.string().min(1).optional(),
-  /** Earlier versions of it, in the same form: what they had other than this one is tried as a bug. */
+  /** Earlier versions of it, in the same form: their differences from this one are tried as bugs. */
   older: words.optional(),
   /** Commands that run before the repository is copied, so that many environments share what they install. */
   base_setup: words.optional(),
-  /** Commands that make the tests runnable, while the environment is built. */
+  /** Commands that make the tests runnable, run while the environment is built. */
   setup: words.optional(),
-  /** Of every `slices` mutants only one, the one at this place: lets many rows share one repository. */
+  /** Uses only one of every `slices` mutants, the one at this index: lets many rows share one repository. */
   slice: z.number().int().min(0).default(0),
   slices: z.number().int().min(1).default(1),
 })

@@ -23,7 +23,7 @@ const parsers = {
   tsx: javascript.configure({ dialect: 'ts jsx' }),
 }
 
-/** Reads a file of a language that is known here; null for any other, and for one whose syntax is not understood whole. */
+/** Parses a file in a supported language; null for any other, or if part of its syntax is not understood. */
 export function parseSource(path: string, text: string): Source | null {
   const ending = /\.(\w+)$/.exec(path)?.[1] ?? ''
   if (!Object.hasOwn(parsers, ending)) return null
@@ -43,7 +43,7 @@ function hasErrors(tree: Tree): boolean {
   return found
 }
 
-/** A node's children in order, comments left out. */
+/** A node's children in order, without comments. */
 export function childrenOf(node: SyntaxNode): SyntaxNode[] {
   const children: SyntaxNode[] = []
   for (let child = node.firstChild; child; child = child.nextSibling)
@@ -60,13 +60,13 @@ const functions = new Set([
   'MethodDeclaration',
 ])
 
-/** The innermost function around a node, or null at the top of a file. */
+/** The innermost function around a node, or null at the top level. */
 export function functionAround(node: SyntaxNode): SyntaxNode | null {
   for (let around = node.parent; around; around = around.parent) if (functions.has(around.name)) return around
   return null
 }
 
-/** Every function of a file that has a body of its own lines, outermost first. */
+/** Every function of a file whose body has its own lines, outermost first. */
 export function functionsOf({ tree, text }: Source): SyntaxNode[] {
   const found: SyntaxNode[] = []
   tree.iterate({

@@ -26,15 +26,15 @@ const options = z.strictObject({
 })
 type Options = z.output<typeof options>
 
-/** What a row has to hold; `problem` is why it does not. */
+/** The fields a row must have; `problem` says why it is invalid. */
 const example = z.object({
-  /** The reference: a script that is right. */
+  /** The reference: a correct script. */
   script: z.string().min(1).max(20_000),
   interpreter: z.enum(['bash', 'python3']).default('bash'),
   files: z.record(z.string().regex(/^[\w][\w.-]{0,60}$/), z.string().max(100_000)).default({}),
   args: z.array(z.string().regex(/^[^\r\n]*$/)).default([]),
   stdin: z.string().max(100_000).default(''),
-  /** What the source says the script prints for this input. */
+  /** What the source claims the script prints for this input. */
   expected: z.string().max(100_000).optional(),
 })
 type Example = z.output<typeof example>
@@ -44,7 +44,10 @@ const tools = {
   python3: { file: '/app/solve.py', words: 'Python 3 script', image: 'python:3.12-slim' },
 } as const
 
-/** V2: a script is right when it prints what a known script prints, for an input that is shown and for others of its shape. */
+/**
+ * V2: a script is correct when it prints what a reference script prints, for the input shown and for others of the same
+ * shape.
+ */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/expected-output',
   summary: 'One task a row: a script whose output is compared with that of a known one, on inputs that are not shown',
@@ -52,7 +55,7 @@ export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   make: (given) => draftEach((row, seed) => makeDraft(row, given, seed)),
 })
 
-/** The same for one row, for makers that try several ways. */
+/** The same for one row, for makers that try several methods. */
 export function expectedOutputDraft(row: RawRow, given: z.input<typeof options>, seed: number): TaskDraft | Dropped {
   return makeDraft(row, options.parse(given), seed)
 }

@@ -1,12 +1,12 @@
 import { sandboxPaths } from '../../../core/task-paths.ts'
 
-/** Differences in what a program prints that mean nothing, by name; each is a piece of sed. */
+/** Insignificant differences in a program's output, by name; each is a sed expression. */
 export const normalisers = {
-  /** Line ends of other systems, and blanks at the ends of lines. */
+  /** Line ends of other systems, and trailing blanks. */
   'line-ends': 's/[[:space:]]*$//',
-  /** Runs of blanks count as one, and those at the start of a line not at all. */
+  /** Treats runs of blanks as one, and ignores leading ones. */
   blanks: String.raw`s/[[:space:]]\{1,\}/ /g; s/^ //`,
-  /** A tab is as many blanks as lead to the next stop of eight: what a page shows of it. */
+  /** Expands a tab to the next multiple of eight columns, as it appears on a page. */
   tabs: String.raw`:tab
 s/\t/ \x01/
 :pad
@@ -18,9 +18,9 @@ b pad
 s/\x01//
 b tab
 }`,
-  /** Colours and other orders to a terminal. */
+  /** Colours and other terminal escape sequences. */
   colours: String.raw`s/\x1b\[[0-9;]*[A-Za-z]//g`,
-  /** What depends on the disk: the total line of ls -l, and sizes of directories in ls -l and du. */
+  /** Values that depend on the disk: the total line of ls -l, and directory sizes in ls -l and du. */
   sizes: String.raw`/^total [0-9][0-9.]*[KMG]\{0,1\}$/d; s/^\(d[rwxstST-]\{9\}[.+]\{0,1\} *[0-9]* *[^ ]* *[^ ]* *\)[0-9.]*[KMG]\{0,1\} /\1DIRSIZE /; s/^[0-9.]*[KMG]\{0,1\}\t\(.*\/\|\.\)$/DIRSIZE\t\1/`,
 } as const
 export const normaliserNames = Object.keys(normalisers) as (keyof typeof normalisers)[]
@@ -31,14 +31,15 @@ export interface OutputCheck {
   readonly file: string
   readonly interpreter: 'bash' | 'python3'
   readonly normalise: readonly Normaliser[]
-  /** `any`: the order of lines means nothing. */
+  /** `any`: the order of lines does not matter. */
   readonly order: 'same' | 'any'
   readonly caseSec: number
 }
 
 /**
- * The test script for a script that is compared with a reference. The reference runs first, on every case, and is gone before the
- * agent's script runs. The reference must print what was shown, and not the same in every case: otherwise nothing earns a reward.
+ * The test script for comparing a script with a reference. The reference runs first, on every case, and is deleted
+ * before the agent's script runs. The reference must print the output shown, and not the same in every case; otherwise
+ * nothing earns a reward.
  */
 export function renderOutputTest({ file, interpreter, normalise, order, caseSec }: OutputCheck): string {
   const { tests, verifierLogs } = sandboxPaths

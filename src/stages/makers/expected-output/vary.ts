@@ -1,6 +1,6 @@
 import type { Random } from '../../../lib/random.ts'
 
-/** What a script is run on: files in its folder, words after its name, and its standard input. */
+/** The input of a script: files in its folder, command-line arguments, and standard input. */
 export interface Case {
   readonly files: Readonly<Record<string, string>>
   readonly args: readonly string[]
@@ -10,11 +10,11 @@ export interface Case {
 /** How inputs are varied. */
 export interface Varying {
   readonly count: number
-  /** The program expects sorted lines, as join and comm do: texts whose lines are sorted stay so, without new repetitions. */
+  /** For programs that expect sorted lines, like join and comm: sorted texts stay sorted, without new repetitions. */
   readonly keepsSorted?: boolean
 }
 
-/** Other inputs of the same shape as one that was shown: a script that only knows what was shown fails on them. */
+/** Other inputs of the same shape as the one shown: a script that only knows the shown one fails on them. */
 export function varyCase(shown: Case, random: Random, { count, keepsSorted = false }: Varying): Case[] {
   const seen = new Set([JSON.stringify(shown)])
   const cases: Case[] = []
@@ -44,7 +44,7 @@ const more: Way = (records, random) => [
 const changed: Way = (records, random) => random.shuffle(records.map((record) => otherNumbers(record, random)))
 const ways = [shuffled, more, fewer, changed]
 
-/** The first line or paragraph stays: it may say what the others mean. A text without a line end at its end gets none. */
+/** The first line or paragraph stays: it may explain the others. A text without a final line break gets none. */
 function varyText(text: string, way: Way, random: Random): string {
   if (text.trim() === '') return text
   const end = text.endsWith('\n') ? '\n' : ''
@@ -54,7 +54,7 @@ function varyText(text: string, way: Way, random: Random): string {
   return `${[first, ...(rest.length === 0 ? [] : way(rest, random))].join(between)}${end}`
 }
 
-/** One or two lines of plain words. There is little else to vary, and no columns that have to stay what they are. */
+/** One or two lines of plain words: there is little else to vary, and no columns to preserve. */
 function isFewWords(text: string): boolean {
   return /^[A-Za-z]+(?: [A-Za-z]+)+(?:\n[A-Za-z]+(?: [A-Za-z]+)*)?\n?$/.test(text)
 }
@@ -69,7 +69,7 @@ function isSorted(text: string): boolean {
   return lines.length > 2 && lines.every((line, i) => i === 0 || (lines[i - 1] ?? '') <= line)
 }
 
-/** The lines in order; each once where `like` repeats none. */
+/** The lines in order; without repetitions if `like` has none. */
 function sorted(text: string, like: string): string {
   const shown = like.trimEnd().split('\n')
   const lines = text.trimEnd().split('\n')
@@ -77,7 +77,7 @@ function sorted(text: string, like: string): string {
   return `${kept.sort().join('\n')}${text.endsWith('\n') ? '\n' : ''}`
 }
 
-/** Whole numbers become others of as many digits; what looks like part of a name, a date or an address stays. */
+/** Integers become others with as many digits; parts of names, dates or addresses stay. */
 function otherNumbers(text: string, random: Random): string {
   return text.replace(/(?<![\w.:/-])\d+(?![\w.:/-])/g, (digits) => otherNumber(digits, random))
 }
@@ -87,7 +87,7 @@ function otherNumber(digits: string, random: Random): string {
   return [...digits].map((_, i) => String(i === 0 ? lowest + random.below(10 - lowest) : random.below(10))).join('')
 }
 
-/** Numbers become other small ones, options stay, words are exchanged with one another or for another. */
+/** Numbers become other small ones, options stay, and words are swapped or replaced. */
 function varyArgs(args: readonly string[], random: Random): string[] {
   const words = random.shuffle([...args.filter(isWord), 'amber', 'birch', 'canyon'])
   return args.map((arg) => {

@@ -8,13 +8,13 @@ import { type Language, languages, renderIoTest, runCasesPy } from './run-cases.
 
 const options = z.strictObject({
   language: z.enum(Object.keys(languages) as [Language]).default('python'),
-  /** Cases that are used beside the examples of the statement, the first ones of the row. */
+  /** How many cases are used in addition to the statement's examples, from the start of the row. */
   maxTests: z.number().int().min(1).default(15),
   /** Rows with fewer cases that the statement does not show are dropped. */
   minHidden: z.number().int().min(1).default(1),
   /** Longer cases are not used. */
   maxCaseChars: z.number().int().min(1).default(200_000),
-  /** At least so long may a case run; a row may say more. */
+  /** The minimum time limit per case; a row may set a higher one. */
   caseSec: z.number().min(1).default(10),
   maxChars: z.number().int().min(1).default(20_000),
   pipeline: z.string().min(1).default('problems'),
@@ -22,21 +22,24 @@ const options = z.strictObject({
 type Options = z.output<typeof options>
 
 const cases = z.array(z.object({ input: z.string(), output: z.string() }))
-/** What a row has to hold; `problem` is why it does not. */
+/** The fields a row must have; `problem` says why it is invalid. */
 const contest = z.object({
   statement: z.string().min(20),
-  /** What the statement shows. */
+  /** Cases that the statement shows. */
   examples: cases.default([]),
-  /** What it does not show. */
+  /** Cases that it does not show. */
   tests: cases,
-  /** Programs that are right, by language. */
+  /** Correct programs, by language. */
   solutions: z.partialRecord(z.enum(Object.keys(languages) as [Language]), z.string()),
-  /** Python that judges an output where several are right: called with the files of the input, the expected and the given output, it prints 1. */
+  /**
+   * Python that judges an output if several are correct: called with the files of the input, the expected and the given
+   * output, it prints 1 to accept.
+   */
   checker: z.string().optional(),
   timeSec: z.number().positive().optional(),
 })
 
-/** V1: a program reads an input and prints an output, and is tried on inputs that the statement does not show. */
+/** V1: a program that reads an input and prints an output is tested on inputs that the statement does not show. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/io-tests',
   summary: 'One task a row: a program that is tried on hidden inputs, with a known solution as the oracle',
@@ -62,7 +65,7 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   const chosen = chooseCases(parsed.data, given)
   if (typeof chosen === 'string') return { drop: 'too-few-tests', detail: chosen, id }
   const { file, words, image, build, run } = languages[language]
-  // Slower than the judges the limits were made for: a machine that is shared, and a language that may be another.
+  // Slower than the judges that the limits were made for: the machine is shared, and the language may differ.
   const seconds = Math.max(given.caseSec, timeSec * 5)
   const plan = {
     program: file,
@@ -90,7 +93,10 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   }
 }
 
-/** The examples and the first hidden cases, one of which gives way to a later one where all outputs would be the same; a text when these would prove too little. */
+/**
+ * The examples and the first hidden cases; if all outputs would be the same, a later case replaces one of them. Returns
+ * a text when the cases would prove too little.
+ */
 function chooseCases({ examples, tests }: z.output<typeof contest>, given: Options): z.output<typeof cases> | string {
   const fits = ({ input, output }: { input: string; output: string }) =>
     input.length + output.length <= given.maxCaseChars && output.trim() !== ''
@@ -100,7 +106,7 @@ function chooseCases({ examples, tests }: z.output<typeof contest>, given: Optio
   if (hidden.length < given.minHidden)
     return `expected ${given.minHidden} that the statement does not show, found ${hidden.length}`
   const fitting = examples.filter(fits)
-  // A program that knows the examples and prints one thing for all other inputs must not be right.
+  // A program that knows the examples and prints a constant for all other inputs must not pass.
   const told = (hidden.length > 1 ? hidden : [...fitting, ...hidden]).map(plainOutput)
   if (new Set(told).size > 1) return [...fitting, ...hidden]
   const other = usable.slice(given.maxTests).find((test) => plainOutput(test) !== told[0])
@@ -111,7 +117,7 @@ function chooseCases({ examples, tests }: z.output<typeof contest>, given: Optio
 
 const plainOutput = ({ output }: { output: string }) => output.trim().replace(/\s+/g, ' ')
 
-/** Verbs of what the program does with its answer. */
+/** Verbs for what the program does with its answer. */
 const says = String.raw`\b(?:print|output|write|display|report)(?:ed|ted|s)?\b`
 const patterns: readonly RegExp[] = [
   new RegExp(`${says}(?: (?:one|a single) \\w+)?[^.?]{0,30}?[ —–-] ?any (?!case|register|number of|other)`, 'i'),
@@ -123,7 +129,7 @@ const patterns: readonly RegExp[] = [
 const inputHeading = /^\s*(?:#+ |\*\*)?Input\b:?(?:\*\*)?:?\s*$/i
 const outputHeading = /^\s*(?:#+ |\*\*)?Output\b/i
 
-/** A statement without what follows the heading of the input: that describes what is given, not what is asked for. */
+/** A statement without its input section, which describes what is given and not what is asked. */
 function withoutInput(statement: string): string {
   const lines = statement.split('\n')
   const lastOutput = lines.findLastIndex((line) => outputHeading.test(line))
@@ -140,10 +146,16 @@ function withoutInput(statement: string): string {
   return kept.join('\n')
 }
 
-/** Judges of such problems take `Yes` for `YES` whatever the statement says, so tests and right programs have both. */
+/**
+ * Judges of such problems accept `Yes` for `YES` whatever the statement says, so tests and correct programs contain
+ * both.
+ */
 const saysYesOrNo = /^\s*(?:(?:yes|no)\s+)*(?:yes|no)\s*$/i
 
-/** The words by which a statement accepts several answers to the same input; null when it does not say so. A comparison with one answer would be unfair. */
+/**
+ * The words with which a statement accepts several answers to the same input; null when there are none. Comparing with
+ * a single answer would be unfair.
+ */
 function acceptsSeveral(statement: string): string | null {
   const asked = withoutInput(statement)
   for (const pattern of patterns) {
@@ -153,14 +165,14 @@ function acceptsSeveral(statement: string): string | null {
   return null
 }
 
-/** The usual modulus 10^9 + 7, which some sources write without the sign of the power: 109 + 7. */
+/** Restores the usual modulus 10^9 + 7, which some sources write without a power sign as 109 + 7. */
 function withPowers(statement: string): string {
   return statement.replace(/\b109(?= ?\+ ?[79]\b)/g, '10^9')
 }
 
 /**
- * Whether a picture stands in the middle of a sentence: then it showed a formula, and what is asked for cannot be known. Bounds of the
- * input and remarks on the examples can be done without.
+ * Whether a picture appears in the middle of a sentence: it probably showed a formula, so the question is incomplete.
+ * Missing input bounds and remarks on the examples do no harm.
  */
 function hasLostFormula(statement: string): boolean {
   const asked = withoutInput(statement).replace(/^[^\S\n]*(?:#+ |\*\*)?Notes?\b:?(?:\*\*)?:?[^\S\n]*\n[\s\S]*/im, '')
@@ -171,14 +183,14 @@ function hasLostFormula(statement: string): boolean {
   )
 }
 
-/** Whether capital and small letters of the answer count alike. */
+/** Whether the answer is case-insensitive. */
 function acceptsAnyCase(statement: string): boolean {
   return /\bin (?:any|either|arbitrary) (?:case|register|letter ?case)\b|\bcase[- ]insensitive|\b(?:upper|lower)(?:case)?,? or (?:upper|lower)(?:case)?\b[^.]{0,30}\b(?:any|either|arbitrary|both|accepted)/i.test(
     statement,
   )
 }
 
-/** The error that a statement accepts in numbers with a point: "must not exceed 10^{-4}". */
+/** The error that a statement accepts in decimal numbers: "must not exceed 10^{-4}". */
 export function acceptedError(statement: string): number | undefined {
   const found =
     /\b(?:error|differ\w*|precision|accura\w*)\b[^.]{0,80}?(?:10\s*\^?\s*\{?\s*[-−–]\s*(\d{1,2})\b|1e-(\d{1,2})\b|0\.(0+)1\b)/i.exec(
@@ -189,7 +201,7 @@ export function acceptedError(statement: string): number | undefined {
   return digits >= 1 && digits <= 12 ? Number(`1e-${digits}`) : undefined
 }
 
-/** Whether the program talks with the judge: then no file of inputs can try it. */
+/** Whether the program talks to the judge, in which case no input files can test it. */
 function isInteractive(statement: string): boolean {
   return /\b(?:this is an interactive|interactive (?:problem|task)|flush (?:the )?(?:output|stdout)|fflush)\b/i.test(
     statement,

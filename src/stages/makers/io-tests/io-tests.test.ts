@@ -134,7 +134,7 @@ describe('the runner', needs('python3'), () => {
     seconds?: number
     anyCase?: boolean
     error?: number
-    /** What the log of the tests has to say. */
+    /** What the tests' log must contain. */
     says?: string
   }
   async function passes(code: string | null, more: Given = {}) {

@@ -1,6 +1,6 @@
 import { sandboxPaths } from '../../../core/task-paths.ts'
 
-/** Languages that programs are written in: where the program is, what it runs in, and how. */
+/** Supported languages: where the program is, the image it runs in, and how to run it. */
 export const languages = {
   python: {
     file: '/app/solution.py',
@@ -33,9 +33,9 @@ echo "$reward" > ${verifierLogs}/reward.txt
 }
 
 /**
- * The runner. It reads all cases before the first run and removes them from the disk, so that a program finds no expected output
- * there. Words of the output are compared; numbers with a point may differ by a millionth, or by the error that the statement accepts,
- * capital letters count as small ones where the statement says so, and a checker of the problem's own has the last word where there is one.
+ * The runner. It reads all cases before the first run and deletes them, so that a program finds no expected output on
+ * disk. It compares outputs word by word: decimal numbers may differ by a millionth or by the error that the statement
+ * accepts, and case is ignored if the statement says so. A problem's own checker, if any, decides instead.
  */
 export const runCasesPy = `import json, os, signal, subprocess, sys, tempfile
 

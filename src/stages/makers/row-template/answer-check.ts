@@ -1,10 +1,10 @@
 import { sandboxPaths } from '../../../core/task-paths.ts'
 
-/** How an answer is compared with what is expected. */
+/** How an answer is compared with the expected one. */
 export const answerChecks = ['exact', 'text', 'number', 'choice'] as const
 export type AnswerCheck = (typeof answerChecks)[number]
 
-/** What the answer's file has to look like, in words for the agent. */
+/** The required format of the answer's file, worded for the agent. */
 export const answerHints: Readonly<Record<AnswerCheck, string>> = {
   exact: 'and nothing else',
   text: 'in as few words as possible and nothing else',
@@ -13,8 +13,8 @@ export const answerHints: Readonly<Record<AnswerCheck, string>> = {
 }
 
 /**
- * The test script for an answer in a file. It needs a shell and awk, so that it runs in any image; every line of
- * tests/expected.txt is an answer that counts. The reward is 0 until the answer was found to be one of them.
+ * The test script for an answer in a file. It needs only a shell and awk, so it runs in any image; every line of
+ * tests/expected.txt is an accepted answer. The reward is 0 until the answer matches one of them.
  */
 export function renderAnswerTest(file: string, check: AnswerCheck): string {
   const reward = `${sandboxPaths.verifierLogs}/reward.txt`
@@ -30,7 +30,7 @@ echo "$reward" > ${reward}
 `
 }
 
-/** Normalises both sides as `mode` says and ends with 0 when the answer is one of the expected lines. */
+/** Normalises both sides according to `mode` and exits with 0 when the answer is one of the expected lines. */
 export const compareAwk = `# Usage: awk -v mode=MODE -f compare.awk EXPECTED ANSWER
 function plain(text) {
   gsub(/\\r/, "", text)

@@ -59,7 +59,7 @@ const options = z.strictObject({
 })
 type Options = z.output<typeof options>
 
-/** S1: the fields of a row fill a template, and a checker decides by the row's own answer. */
+/** S1: a row's fields fill a template, and a checker compares with the row's own answer. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/row-template',
   summary: 'One task a row: a template for the instruction, and a check of the answer',
@@ -121,12 +121,12 @@ function isShort(text: string): boolean {
   return text !== '' && !/[\r\n]/.test(text) && text.length <= 1000
 }
 
-/** What the check takes for a number. */
+/** What the check accepts as a number. */
 function isNumber(text: string): boolean {
   return /^\$?[+-]?(?:\d[\d, _]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[%.]?$|^[+-]?\d+\/0*[1-9]\d*$/.test(text)
 }
 
-/** The last match, because reasoning comes before its result. */
+/** The last match, because reasoning precedes its result. */
 function extract(text: string, pattern: string | undefined): string | null {
   if (pattern === undefined) return text
   const matches = [...text.matchAll(new RegExp(pattern, 'gm'))]
@@ -165,7 +165,7 @@ function environmentFiles(
   }
 }
 
-/** A Python program taken apart: what it defines, and the lines at its end that use it. */
+/** A Python program split into its definitions and the final lines that use them. */
 interface PythonParts {
   readonly definitions: string
   /** `print(...)` and `assert ...` at the top level. */
@@ -174,12 +174,12 @@ interface PythonParts {
   readonly names: readonly string[]
 }
 
-/** The first fenced block of Python in a text; null when there is none. */
+/** The first fenced Python block in a text; null when there is none. */
 function pythonBlock(text: string): string | null {
   return /```(?:python3?|py)\s*\n([\s\S]*?)```/i.exec(text)?.[1] ?? null
 }
 
-/** Takes a program apart; null when it defines nothing, or does nothing with it that could be compared. */
+/** Splits a program; null when it defines nothing, or does nothing with it that could be compared. */
 export function takeApart(code: string): PythonParts | null {
   const kept: string[] = []
   const driver: string[] = []
@@ -196,8 +196,8 @@ export function takeApart(code: string): PythonParts | null {
 }
 
 /**
- * Runs the same lines with the agent's definitions and with the reference's, each in a process of its own, and compares
- * what they print. Asserts have to hold. The reference must print something or assert something of itself.
+ * Runs the same lines with the agent's definitions and with the reference's, in separate processes, and compares what
+ * they print. Asserts must hold. The reference must print or assert something about itself.
  */
 function renderCodeTest(file: string): string {
   const { tests, verifierLogs } = sandboxPaths

@@ -8,7 +8,7 @@ import type { SweRow } from './parse-row.ts'
 
 type Files = Record<string, DraftFile>
 
-/** The task in an environment that is built from files: what is broken, what tests it, and how it is put right. */
+/** A task whose environment is built from files: what is broken, what tests it, and the fix. */
 export function draftFromFiles(
   row: SweRow,
   repository: RepositoryFiles,
@@ -30,7 +30,7 @@ export function draftFromFiles(
   }
 }
 
-/** Test files as the verifier wants them: the repository's own, with the test patch and the row's files over them. */
+/** Test files for the verifier: the repository's own, overridden by the test patch and the row's files. */
 function heldFiles({ testPatch, testFiles, failToPass, passToPass }: SweRow, broken: RepositoryFiles): Files {
   const after = patched(broken, testPatch?.files ?? [])
   const named = new Set([
@@ -42,13 +42,13 @@ function heldFiles({ testPatch, testFiles, failToPass, passToPass }: SweRow, bro
   return Object.fromEntries([...own, ...whole])
 }
 
-/** As SWE-smith does: the agent does not get the files of tests that fail, for they say what is broken. */
+/** As in SWE-smith, the agent does not get the files of failing tests, which would show what is broken. */
 function withoutFailing(files: RepositoryFiles, { failToPass }: SweRow): RepositoryFiles {
   const failing = filesOfTests(failToPass, files)
   return Object.fromEntries(Object.entries(files).filter(([path]) => !failing.has(path)))
 }
 
-/** The files that tests are in, by their names: `a/test_b.py::test` or `a.test_b.Class.test`. */
+/** The files that contain the tests, by the tests' names: `a/test_b.py::test` or `a.test_b.Class.test`. */
 function filesOfTests(names: readonly string[], files: RepositoryFiles): ReadonlySet<string> {
   const fileOf = (name: string) => {
     if (name.includes('::')) return name.slice(0, name.indexOf('::'))
@@ -59,7 +59,7 @@ function filesOfTests(names: readonly string[], files: RepositoryFiles): Readonl
   return new Set(names.flatMap((name) => fileOf(name) ?? []))
 }
 
-/** Whole files, because a small image need not have git or patch. */
+/** Whole files, because a small image may lack git or patch. */
 function solutionFiles(paths: readonly string[], fixed: RepositoryFiles, workdir: string): Files {
   const steps = paths.map((path) => {
     const target = shellQuote(`${workdir}/${path}`)
@@ -73,7 +73,7 @@ function solutionFiles(paths: readonly string[], fixed: RepositoryFiles, workdir
   }
 }
 
-/** The files after a patch; throws PatchError where it does not fit. */
+/** The files after a patch; throws PatchError if it does not apply. */
 function patched(files: RepositoryFiles, patches: readonly FilePatch[]): RepositoryFiles {
   const result: Files = { ...files }
   for (const patch of patches) {
@@ -86,8 +86,8 @@ function patched(files: RepositoryFiles, patches: readonly FilePatch[]): Reposit
 }
 
 /**
- * The task in an image that holds the repository already. History goes, because it knows the fix, and so do results that
- * some images carry; a commit of what is left lets the verifier bring tests back to where a test patch fits.
+ * A task in an image that already holds the repository. The history is removed because it contains the fix, and so are
+ * results that some images ship; a commit of the rest lets the verifier restore tests so that a test patch applies.
  */
 export function draftFromImage(row: SweRow, run: TestRun, image: string, checkout: string | null): TaskDraft['files'] {
   const { testPatch, testFiles } = row
@@ -130,13 +130,13 @@ export function draftFromImage(row: SweRow, run: TestRun, image: string, checkou
   }
 }
 
-/** What images of R2E-Gym hold beside the repository, some of it with the whole fix. */
+/** Files in R2E-Gym images besides the repository, some of which contain the whole fix. */
 const results = [
   ...['r2e_tests', 'run_tests.sh', 'parsed_commit.json', 'execution_result.json', 'expected_test_output.json'],
   ...['syn_issue.json', 'modified_files.json', 'modified_entities.json'],
 ]
 
-/** The files that tests named as `file.py::test` are in. */
+/** The files of tests named as `file.py::test`. */
 export function testFilesOf({ failToPass, passToPass }: SweRow): string[] {
   const named = [...failToPass, ...passToPass].flatMap((name) => /^([^\s:]+\.\w+)::/.exec(name)?.[1] ?? [])
   return [...new Set(named)]

@@ -62,7 +62,7 @@ const options = z.strictObject({
 })
 type Options = z.output<typeof options>
 
-/** S8: a row of a software-engineering dataset. The fix goes into the solution and nowhere else, test patches into the tests. */
+/** S8: a row of a software-engineering dataset. The fix goes only into the solution, test patches into the tests. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/swe-row',
   summary: 'Rows of SWE-smith, SWE-Gym, SWE-bench or R2E-Gym: an issue, a repository, tests that a fix has to pass',
@@ -171,11 +171,11 @@ function commandsFor(row: SweRow, commands: readonly string[]): string[] {
 function spellingOf({ failToPass, passToPass }: SweRow): 'files' | 'unittest' | 'bare' | null {
   const names = [...failToPass, ...passToPass]
   if (names.some((name) => name.includes('::'))) return names.every((name) => name.includes('::')) ? 'files' : null
-  // Of a test with a description unittest prints that, so names can be any text.
+  // unittest prints the description of a test that has one, so names can be any text.
   return names.every((name) => /^\w+$/.test(name)) ? 'bare' : 'unittest'
 }
 
-/** Registries know no capitals, and no `__`. */
+/** Registries allow neither capitals nor `__`. */
 function fill(template: string, { id, repo }: SweRow): string {
   const spelt = (name: string) => name.toLowerCase().replaceAll('__', '_s_').replaceAll('/', '_s_')
   return template.replaceAll('{{id}}', spelt(id)).replaceAll('{{repo}}', spelt(repo))

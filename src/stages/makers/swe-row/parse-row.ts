@@ -6,22 +6,23 @@ import { withoutColors } from '../../../lib/visible.ts'
 import { isTestFile } from '../../shared/repositories/test-files.ts'
 
 /**
- * Whose rows they are. `swe-smith`: `patch` puts the bug in, an image and no test patch. `swe-bench`: `patch` is the fix,
- * `test_patch` brings the tests (SWE-Gym and others too). `r2e-gym`: a commit with whole files, tests and their outcomes.
+ * The format of the rows. `swe-smith`: `patch` introduces the bug; there is an image and no test patch. `swe-bench`:
+ * `patch` is the fix, `test_patch` adds the tests (also SWE-Gym and others). `r2e-gym`: a commit with whole files,
+ * tests and their outcomes.
  */
 export const dialects = ['swe-smith', 'swe-bench', 'r2e-gym'] as const
 export type Dialect = (typeof dialects)[number]
 
-/** A row of any dialect, in one form. */
+/** A row of any dialect in a common form. */
 export interface SweRow {
   readonly id: string
   readonly repo: string
   readonly statement: string
   readonly image: string | null
   readonly baseCommit: string | null
-  /** From the state the agent gets to the state it should reach; the only place the fix is in. */
+  /** From the state the agent gets to the state it should reach; nothing else contains the fix. */
   readonly fix: { readonly text: string; readonly files: readonly FilePatch[] }
-  /** From the repository to the state the agent gets; empty where these are the same. */
+  /** From the repository to the state the agent gets; empty if they are the same. */
   readonly bug: readonly FilePatch[]
   readonly testPatch: { readonly text: string; readonly files: readonly FilePatch[] } | null
   /** Whole test files by path. */
@@ -31,7 +32,7 @@ export interface SweRow {
 }
 
 const text = z.string().refine((value) => value.trim() !== '', { error: 'expected some text' })
-/** A list, or the JSON of one, as older exports spell it. */
+/** A list, or the JSON of one, as in older exports. */
 const list = z.preprocess((value) => (typeof value === 'string' ? parseJson(value) : value), z.array(z.string()))
 const sweFields = z.object({
   instance_id: text,
@@ -73,7 +74,7 @@ const r2eFields = z.object({
   ),
 })
 
-/** Reads a row; a text says what is wrong with it. */
+/** Parses a row; a text says what is wrong with it. */
 export function parseSweRow({ fields }: RawRow, dialect: Dialect): SweRow | string {
   const parsed = dialect === 'r2e-gym' ? r2eFields.safeParse(fields) : sweFields.safeParse(fields)
   if (!parsed.success) {
@@ -94,7 +95,7 @@ function fromPatches(row: z.output<typeof sweFields>, dialect: Dialect): SweRow 
   const testPatch = row.test_patch ? { text: withEnd(row.test_patch), files: parsePatch(row.test_patch) } : null
   return {
     ...{ id: row.instance_id, repo: row.repo, image: row.image_name ?? null },
-    // What a model writes under the issue to say that it is done.
+    // Models write this under the issue to mark its end.
     statement: row.problem_statement.replace(/(?<!\s)\s*<END(?: OF)? \w+>\s*$/, ''),
     baseCommit: row.base_commit ?? null,
     fix: { text: withEnd(row.patch), files: isBug ? reversePatch(patch) : patch },
@@ -119,7 +120,7 @@ function fromCommit(row: z.output<typeof r2eFields>): SweRow {
     baseCommit: row.parsed_commit_content.old_commit_hash ?? `${row.commit_hash}^`,
     ...{ fix: { text: fix, files: parsePatch(fix) }, bug: [], testPatch: null },
     testFiles: Object.fromEntries(names.map((name, i) => [`r2e_tests/${name.replace(/^.*\//, '')}`, codes[i] ?? ''])),
-    // Which of them fail before is not said; that one does is proven with the task.
+    // The row does not say which of them fail before the fix; the task's check proves that at least one does.
     failToPass: [],
     passToPass: Object.entries(row.expected_output_json).flatMap(([name, status]) =>
       status === 'PASSED' && name.trim() !== '' ? [withoutColors(name)] : [],
@@ -129,14 +130,14 @@ function fromCommit(row: z.output<typeof r2eFields>): SweRow {
 
 type FileDiff = z.output<typeof r2eFields>['parsed_commit_content']['file_diffs'][number]
 
-/** What a commit does to one file. A file that is new or gone has to be called so, or git does not apply the patch. */
+/** A commit's diff of one file. A new or deleted file must be marked as such, or git does not apply the patch. */
 function diffOf({ header, minus_file, plus_file, old_file_content, new_file_content }: FileDiff): string {
   const diff = renderPatch(header.file.path, old_file_content, new_file_content)
   if (minus_file?.path === '/dev/null') return diff.replace(/^--- .*$/m, '--- /dev/null')
   return plus_file?.path === '/dev/null' ? diff.replace(/^\+\+\+ .*$/m, '+++ /dev/null') : diff
 }
 
-/** The issue without the marks that its author was told to put around it, and without what was said beside it. */
+/** The issue without the marks that its author was asked to add, and without any text outside them. */
 function issueIn(statement: string): string {
   const [, issue = statement] = /\[ISSUE\]([\s\S]*?)(?:\[\/ISSUE\]|$)/.exec(statement) ?? []
   return issue.replace('[/ISSUE]', '').trim()

@@ -33,7 +33,7 @@ const draftOf = async (options: object, row: RawRow | undefined): Promise<TaskDr
   return draft as TaskDraft
 }
 const textOf = (draft: TaskDraft, path: string) => String(draft.files[path]?.data)
-/** Everything of a task that the agent sees. */
+/** Everything in a task that the agent sees. */
 const seen = ({ files, instruction }: TaskDraft) =>
   instruction +
   Object.entries(files)
@@ -191,7 +191,7 @@ test('a commit of R2E-Gym: the issue without its marks, names of tests without c
   ])
   const draft = await draftOf({ dialect: 'r2e-gym' }, { id: '1', source: 's', fields })
   expect(draft.instruction).toMatch(/^Dashes stay\.\n/)
-  // Older images hold the whole commit beside the repository.
+  // Older images hold the whole commit next to the repository.
   expect(textOf(draft, 'environment/Dockerfile')).toMatch(/rm -rf .*\bparsed_commit\.json\b/)
 })
 

@@ -1,8 +1,8 @@
 import type { SweRow } from './parse-row.ts'
 
 /**
- * Why a written issue cannot be worked on; null where nothing speaks against it. For issues that a model wrote about a bug: people
- * may well report something without knowing where it is.
+ * Why a written issue cannot be worked on; null when nothing is wrong with it. Meant for issues that a model wrote
+ * about a bug: people may well report something without knowing where it is.
  */
 export function unclearIssue({ statement, bug, fix }: SweRow): string | null {
   if (bug.length === 0) return null
@@ -11,7 +11,7 @@ export function unclearIssue({ statement, bug, fix }: SweRow): string | null {
   const code = new Set([...statement.matchAll(/`([^`\n]+)`/g)].map(([, text = '']) => text))
   const hasExample = statement.includes('```') || [...code].some((text) => !/^[\w.]+$/.test(text))
   if (code.size < 2 && !hasExample) return 'it has neither an example nor two names of anything'
-  // What a program says when it fails can be looked for.
+  // An error message can be searched for.
   if (/\b[A-Z]\w*(?:Error|Exception|Warning)\b/.test(statement)) return null
   const words = statement.toLowerCase().match(/[a-z_][a-z_0-9]+/g) ?? []
   const changed = namesOf(fix.text)
@@ -21,7 +21,7 @@ export function unclearIssue({ statement, bug, fix }: SweRow): string | null {
   return null
 }
 
-/** What a patch is about: its package, its files, and the functions and classes that its hunks are in. */
+/** The names a patch is about: its package, its files, and the functions and classes that its hunks are in. */
 function namesOf(patch: string): string[] {
   const paths = [...patch.matchAll(/^(?:---|\+\+\+) [ab]\/(\S+)/gm)].map(([, path = '']) => path)
   const parts = paths.flatMap((path) => path.replace(/\.\w+$/, '').split('/'))

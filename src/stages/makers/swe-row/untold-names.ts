@@ -1,11 +1,11 @@
 import type { SweRow } from './parse-row.ts'
 
 /**
- * Names that tests use, that only the fix brings in, and that the issue does not mention: a function, a class, a constant or an
- * argument. A different correct fix fails such tests.
+ * Names that the tests use, that only the fix introduces, and that the issue does not mention: a function, a class, a
+ * constant or an argument. A different correct fix fails such tests.
  */
 export function untoldNames({ statement, fix, bug, testPatch, testFiles }: SweRow): string[] {
-  // A bug that was put in takes names away that the repository's own tests use, and its callers too.
+  // An injected bug removes names that the repository's own tests and callers use.
   if (bug.length > 0) return []
   const tests = testPatch ? linesOf(testPatch.text, '+') : Object.values(testFiles).flatMap((text) => text.split('\n'))
   const patches = [fix.text, testPatch?.text ?? '']
@@ -24,7 +24,7 @@ export function untoldNames({ statement, fix, bug, testPatch, testFiles }: SweRo
   )
 }
 
-/** What a line of Python defines: a function or class, a constant, arguments with a default. */
+/** What a line of Python defines: a function or class, a constant, or arguments with a default. */
 function defined(line: string): string[] {
   const [, head] = /^\s*(?:async )?(?:def|class)\s+(\w+)/.exec(line) ?? []
   const [, constant] = /^([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)/.exec(line) ?? []
@@ -34,7 +34,7 @@ function defined(line: string): string[] {
   return [head, constant, ...plain, ...typed].filter((name) => name !== undefined)
 }
 
-/** Lines of a patch with one of these signs in front, without it. */
+/** The lines of a patch that start with one of these signs, without the sign. */
 function linesOf(patch: string, signs: string): string[] {
   return patch
     .split('\n')

@@ -6,19 +6,19 @@ import { Spending, type SpendingLimits } from './spending.ts'
 
 /** One question for every row. */
 export interface AskEach<Row, T> extends Omit<Question<T>, 'prompt' | 'id'>, SpendingLimits {
-  /** A MissingField it throws drops the row. */
+  /** If it throws MissingField, the row is dropped. */
   readonly prompt: (row: Row) => string
-  /** Rows that are asked about at once (default 8). */
+  /** How many rows are asked about at once (default 8). */
   readonly concurrency?: number | undefined
 }
 
-/** A row and what the model said about it. */
+/** A row and the model's answer. */
 export interface Asked<Row, T> {
   readonly row: Row
   readonly answer: Answer<T>
 }
 
-/** Asks about every row, several at once, and gives them in their order; a row without an answer comes with the reason why. */
+/** Asks about every row, several at once, and yields them in order; a row without an answer comes with the reason. */
 export async function* askEach<Row extends { readonly id: string }, T = string>(
   rows: AsyncIterable<Row> | Iterable<Row>,
   { prompt, concurrency = 8, maxCalls, maxCostUsd, ...question }: AskEach<Row, T>,

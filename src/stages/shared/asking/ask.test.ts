@@ -157,7 +157,7 @@ describe('askEach', () => {
     })
     const model = clientThat(async (request, options) => {
       const about = request.messages[0]?.content ?? ''
-      // The first is answered only once the second was asked.
+      // The first is answered only after the second has been asked.
       if (about === 'a') await other
       else sawOther()
       return replies(about === 'b' ? '' : about.toUpperCase())(request, options)

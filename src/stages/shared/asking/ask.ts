@@ -7,42 +7,44 @@ import { asText, BadReply, commonest, type ReplyForm } from './forms.ts'
 import { forgetReply, replyTo } from './reply-store.ts'
 import { Spending } from './spending.ts'
 
-/** Who asks: the context of a stage, or what a pipeline's `make` is given. */
+/** What asking needs: the context of a stage, or what a pipeline's `make` receives. */
 export interface AskAt {
   readonly model?: ModelClient | null | undefined
   /** Replies are kept here. */
   readonly workDir: string
   readonly signal: AbortSignal
-  /** The books, and what may be spent; default: calls are not counted. */
+  /** Tracks spending and its limits; by default calls are not counted. */
   readonly spending?: Spending | undefined
 }
 
 export interface Question<T = string> {
   readonly prompt: string
   readonly system?: string | undefined
-  /** What the answer has to look like (default: any text). */
+  /** The form the answer must have (default: any text). */
   readonly form?: ReplyForm<T>
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
-  /** Replies to the same prompt that are settled into one value (default 1). */
+  /** How many replies to the same prompt are settled into one value (default 1). */
   readonly repeats?: number | undefined
-  /** The answer is dropped when fewer of the repeats agree, as a share. */
+  /** The answer is dropped when a smaller share of the repeats agrees. */
   readonly minAgreement?: number | undefined
-  /** How often a reply of the wrong form is asked for in all (default 3). */
+  /** How many times in all a reply of the wrong form is requested (default 3). */
   readonly tries?: number | undefined
-  /** Whether replies that came to no answer are forgotten, so that asking again may give another (default: they are kept). */
+  /**
+   * Whether replies that gave no answer are forgotten, so that asking again may give another (default: they are kept).
+   */
   readonly forgetFailure?: boolean | undefined
-  /** Which row it is about, for the reason it is dropped with. */
+  /** The row it is about, for the drop reason. */
   readonly id?: string
 }
 
 export interface Answer<T> {
   readonly value: T
-  /** Of every repeat, in order. */
+  /** One for every repeat, in order. */
   readonly values: readonly T[]
-  /** Share of the repeats that say so. */
+  /** Share of the repeats that gave this value. */
   readonly agreement: number
-  /** SHA-256 of what was asked, hex. */
+  /** SHA-256 of the question, hex. */
   readonly promptDigest: string
   readonly model: string
   /** What the replies cost when they were made; null when no price is known. */
@@ -50,8 +52,8 @@ export interface Answer<T> {
 }
 
 /**
- * Asks a model for one thing. A reply of the wrong form is asked for again, with what was wrong about it; when that does not
- * help, the answer is a dropped row. A server that is down, or a spent budget, throws BoundaryError.
+ * Asks a model one question. A reply of the wrong form is requested again with an explanation; if that does not help,
+ * the answer is a dropped row. A server that is down or a spent budget throws BoundaryError.
  */
 export async function ask<T = string>(question: Question<T>, at: AskAt): Promise<Answer<T> | Dropped> {
   const model = modelOf(at)
@@ -81,7 +83,7 @@ export async function ask<T = string>(question: Question<T>, at: AskAt): Promise
   return { value, values, agreement, promptDigest, model: model.model, costUsd }
 }
 
-/** What a task's lineage says about the model that helped to make it. */
+/** The lineage entry for the model that helped to make a task. */
 export function lineageOf(...answers: readonly Answer<unknown>[]): Pick<TaskLineage, 'promptDigest' | 'model'> {
   const [first, ...others] = answers
   if (!first) return {}
@@ -90,7 +92,7 @@ export function lineageOf(...answers: readonly Answer<unknown>[]): Pick<TaskLine
   return { promptDigest, model: first.model }
 }
 
-/** The model of a run that cannot do without one. */
+/** The model, for a run that requires one. */
 export function modelOf({ model }: { readonly model?: ModelClient | null | undefined }): ModelClient {
   if (model) return model
   throw new UserError(
@@ -143,7 +145,7 @@ async function askOnce<T>(
 
 const shownChars = 120
 
-/** The beginning of the reply, for the reason: it shows what the model does wrong without opening each reply. */
+/** The beginning of the reply, for the drop reason: it shows what the model does wrong without opening each reply. */
 function beginningOf(text: string, tries: number): string {
   const said = text.replace(/\s+/g, ' ').trim()
   return said === '' ? '' : `; reply ${tries} of ${tries} begins ${JSON.stringify(said.slice(0, shownChars))}`
@@ -164,7 +166,7 @@ function endOf(text: string): string {
   return said === '' ? '' : `; it ends ${JSON.stringify(said.slice(-shownChars))}`
 }
 
-/** A reply of a model, or the one that is kept, with its cost counted. */
+/** A model's reply, new or stored, with its cost counted. */
 export async function booked(
   request: ModelRequest,
   repeat: number,

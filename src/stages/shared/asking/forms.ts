@@ -2,24 +2,24 @@ import { type ZodType, z } from 'zod'
 import { canonicalJson } from '../../../lib/digest-json.ts'
 import { readJson } from '../../../lib/parse-json.ts'
 
-/** A reply that is not what was asked for; the message is told to the model, which may then answer again. */
+/** A reply of the wrong form; the message is sent to the model, which may then answer again. */
 export class BadReply extends Error {
   override readonly name = 'BadReply'
 }
 
-/** What a reply has to look like, and what it means. */
+/** The required form of a reply, and how to interpret it. */
 export interface ReplyForm<T> {
-  /** Told to the model below the prompt. */
+  /** Given to the model below the prompt. */
   readonly rules: string | null
-  /** For servers that can be held to a shape. */
+  /** For servers that can enforce a schema. */
   readonly jsonSchema?: { readonly name: string; readonly schema: Readonly<Record<string, unknown>> }
   /** Throws BadReply. */
   read(text: string): T
-  /** One value for several replies to the same prompt, and how far they agree, from 0 to 1. */
+  /** Combines several replies to the same prompt into one value, with their agreement from 0 to 1. */
   settle?(values: readonly T[]): { readonly value: T; readonly agreement: number }
 }
 
-/** The reply as it is, without blanks around it; an empty one is none. */
+/** The trimmed reply; an empty one is invalid. */
 export const asText: ReplyForm<string> = {
   rules: null,
   read(text) {
@@ -28,7 +28,7 @@ export const asText: ReplyForm<string> = {
   },
 }
 
-/** JSON of a shape. */
+/** JSON of a given schema. */
 export function asJson<T>(schema: ZodType<T>, name = 'answer'): ReplyForm<T> {
   const { $schema: _, ...shape } = z.toJSONSchema(schema, { io: 'input' })
   return {
@@ -57,18 +57,18 @@ export const asYesNo: ReplyForm<boolean> = {
   },
 }
 
-/** A list of texts, none of them empty. */
+/** A list of non-empty texts. */
 export function asList(atMost: number): ReplyForm<readonly string[]> {
   const form = asJson(z.strictObject({ items: z.array(z.string().trim().min(1)).min(1).max(atMost) }), 'list')
   const { rules, jsonSchema } = form
   return { rules, ...(jsonSchema && { jsonSchema }), read: (text) => form.read(text).items }
 }
 
-/** A number within bounds; of several replies the middle one counts. */
+/** A number within bounds; the median of several replies is used. */
 export function asNumber(min: number, max: number): ReplyForm<number> {
   const score = z.number().min(min).max(max)
   const form = asJson(z.strictObject({ reason: z.string(), score }), 'score')
-  // A server that holds a model to the limit cannot be kept busy by one that repeats itself.
+  // With this limit enforced by the server, a model that repeats itself cannot keep it busy.
   const { rules, jsonSchema } = asJson(z.strictObject({ reason: z.string().max(4000), score }), 'score')
   return {
     rules,
@@ -85,7 +85,7 @@ export function asNumber(min: number, max: number): ReplyForm<number> {
   }
 }
 
-/** The value that most replies have; of equally many the one that came first. */
+/** The most frequent value; among equally frequent ones, the first. */
 export function commonest<T>(values: readonly T[]): { readonly value: T; readonly agreement: number } {
   const counts = new Map<string, { value: T; count: number }>()
   for (const value of values) {
@@ -100,7 +100,7 @@ export function commonest<T>(values: readonly T[]): { readonly value: T; readonl
   return { value: best.value, agreement: best.count / values.length }
 }
 
-/** The JSON of a reply: the whole of it, what a fence holds, or from its first to its last brace. */
+/** The JSON in a reply: the whole reply, the content of a fence, or from the first to the last brace. */
 function findJson(text: string): unknown {
   const fenced = /```(?:json)?[ \t]*\n([\s\S]*)\n```/.exec(text)?.[1]
   const braced = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)

@@ -10,7 +10,7 @@ import { type Asked, askEach } from './ask-each.ts'
 import type { ReplyForm } from './forms.ts'
 import type { Spending } from './spending.ts'
 
-/** How a stage asks, whatever it asks for. */
+/** How a stage asks, whatever the question. */
 export const askOptions = {
   model: modelSettings.optional(),
   system: z.string().optional(),
@@ -23,7 +23,7 @@ export const askOptions = {
     .describe(
       'longest reply; a longer one is cut off and its row dropped. No default: thoughts count too, and servers refuse a limit above what their context has left. Set it for small models, which may repeat themselves',
     ),
-  /** Replies of the wrong form are asked for so often in all. */
+  /** How many times in all a reply of the wrong form is requested. */
   tries: z.number().int().min(1).default(3),
   concurrency: z.number().int().min(1).default(8),
   maxCalls: z.number().int().positive().optional(),
@@ -37,21 +37,23 @@ export const mapOptions = {
   ...askOptions,
   prompt: z.string().min(1),
   into: z.string().min(1),
-  /** Replies to the same prompt; they are settled into one. */
+  /** The number of replies to the same prompt that are settled into one. */
   repeats: z.number().int().min(1).default(1),
-  /** Rows are dropped when a smaller share of the repeats agree. */
+  /** Rows are dropped when a smaller share of the repeats agrees. */
   minAgreement: z.number().min(0).max(1).default(0),
 }
 const mapSchema = z.strictObject(mapOptions)
 export type MapOptions = z.output<typeof mapSchema>
 
-/** What of a stage's options its rows depend on: not how many are asked at once, what they may cost, nor where the model is reached. */
+/**
+ * The options that determine a stage's rows: not how many are asked at once, the cost limits, or the model's address.
+ */
 export function identityOf<O extends AskOptions>(options: O): object {
   const { concurrency: _, maxCalls: __, maxCostUsd: ___, model, ...identity } = options
   return { ...identity, ...(model && { model: identityOfModel(model) }) }
 }
 
-/** What a stage that asks cannot do without. */
+/** What a stage that asks requires. */
 export function needsOfAsking({ model }: AskOptions): readonly Need[] {
   if (model) return [{ kind: 'model', model }]
   const provide = "set it in the options of the stage: model: { model: 'NAME', apiBase: 'http://HOST:PORT/v1' }"
@@ -61,7 +63,7 @@ export function needsOfAsking({ model }: AskOptions): readonly Need[] {
 /** The context of a stage that asks. */
 export type AskingContext = StageContext & Pick<AskAt, 'spending'>
 
-/** The context of a stage with the model that its options name, if they name one, and with its books. */
+/** A stage's context with the model that its options name, if any, and with its spending. */
 export async function withModel(at: StageContext, { model }: AskOptions, spending?: Spending): Promise<AskingContext> {
   const client = model && at.services ? await at.services.model(model) : at.model
   return { ...at, log: (line) => at.log(line), model: client, spending }
@@ -76,7 +78,7 @@ export function mapRaw<T>(
   return mapRows('raw', options, form, { fieldsOf: ({ fields }) => fields, give })
 }
 
-/** A map over tasks, which leaves what it found among their signals. */
+/** A map over tasks, which stores its answer as a signal. */
 export function mapTasks<T>(
   options: MapOptions,
   form: ReplyForm<T>,
@@ -92,7 +94,7 @@ export function mapTasks<T>(
   return mapRows('task', options, form, { fieldsOf, give })
 }
 
-/** A map over traces; `{{conversation}}` is all that was said. */
+/** A map over traces; `{{conversation}}` is the whole conversation. */
 export function mapTraces<T>(
   options: MapOptions,
   form: ReplyForm<T>,

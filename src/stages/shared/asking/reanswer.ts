@@ -20,7 +20,7 @@ interface Settings {
 }
 type Asker = AskAt & { readonly model: ModelClient; readonly spending: Spending }
 
-/** The row up to a reply that a model gives again; dropped when there is none, or when it was cut off. */
+/** The row up to a reply that a model gives again; dropped when there is no such reply or it was cut off. */
 export async function answerAt(
   { row, message, turns }: Question,
   settings: Settings,
@@ -47,7 +47,7 @@ export async function answerAt(
     tool_calls: [...others(cut.tool_calls), ...toolCalls.map((call) => ({ message, ...call }))],
     reasoning: [...others(cut.reasoning), ...(reasoning ? [{ message, content: reasoning }] : [])],
     turn_marks: others(cut.turn_marks),
-    // Replies before it are another model's, and what the whole trial was given is not this one's.
+    // The replies before it are another model's, and the reward of the whole trial does not belong to this one.
     train_on: before ? 'last' : cut.train_on,
     result: null,
     reward: null,
@@ -83,7 +83,7 @@ function messageAt({ conversations, tool_calls, tool_results }: RecipeTrace, i: 
   }
 }
 
-/** The tools that the row offers; of tools that are only called, nothing but the name is known. */
+/** The tools that the row offers; for tools that are only called, just the name is known. */
 function toolsOf({ tool_definitions: text, tool_calls: calls }: RecipeTrace): ToolDefinition[] {
   const listed: unknown = text === null ? [] : parseJson(text)
   const offered = (Array.isArray(listed) ? listed : []).flatMap((item: unknown): ToolDefinition[] => {

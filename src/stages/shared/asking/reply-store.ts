@@ -14,32 +14,33 @@ const keptSchema = z.object({
   finish: z.enum(['stop', 'length', 'content-filter', 'tool-calls']),
   tokens: z.number(),
   costUsd: z.number().nullable(),
-  /** Absent in replies kept before they were. */
+  /** Absent in replies stored before this field existed. */
   reasoning: z.string().nullable().default(null),
   toolCalls: z.array(z.object({ id: z.string(), name: z.string(), arguments: z.string() })).default([]),
 })
 
-/** A reply as it is kept on disk. */
+/** A reply as stored on disk. */
 export type KeptReply = z.output<typeof keptSchema>
 
 export interface Replied {
   readonly reply: KeptReply
-  /** Whether an earlier call, of this run or another, had paid for it. */
+  /** Whether an earlier call, of this run or another, paid for it. */
   readonly wasKept: boolean
 }
 
-/** Who is asked, and where replies are kept. */
+/** Which model to ask, and where replies are stored. */
 interface Place {
   readonly model: ModelClient
   readonly workDir: string
 }
 
-/** Equal questions that are asked at the same time are asked once. */
+/** Identical questions that are asked at the same time share one call. */
 const underWay = new Map<string, Promise<Replied | 'context-exceeded'>>()
 
 /**
- * Asks a model, or gives what it said before to the very same request, model and repeat. A reply is on disk before anyone
- * hears of it, so that a run that is killed pays for no reply twice. A spent budget is an infrastructure failure: nothing is kept.
+ * Asks a model, or returns its stored reply to the same request, model and repeat. A reply is on disk before it is
+ * returned, so a run that is killed never pays for one twice. A spent budget is an infrastructure failure: nothing is
+ * stored.
  */
 export async function replyTo(
   request: ModelRequest,
@@ -61,7 +62,7 @@ export async function replyTo(
   return asking
 }
 
-/** Forgets what was said to a request: the next to ask it asks the model. */
+/** Forgets the reply to a request: the next time, the model is asked again. */
 export async function forgetReply(request: ModelRequest, repeat: number, at: Place): Promise<void> {
   await rm(pathOf(request, repeat, at), { force: true })
 }
@@ -98,7 +99,7 @@ async function send(
   return { reply, wasKept: false }
 }
 
-/** What cannot be read is asked for again. */
+/** An unreadable reply is requested again. */
 function parseKept(text: string | null): KeptReply | null {
   if (text === null) return null
   try {

@@ -6,11 +6,11 @@ export interface SpendingLimits {
   readonly maxCostUsd?: number | undefined
 }
 
-/** The books of one map over all its runs: what was paid in an earlier run counts when its reply is used again. */
+/** The spending of one map over all its runs: a reply that an earlier run paid for counts when it is used again. */
 export class Spending {
-  /** Replies that were asked for now. */
+  /** Replies requested in this run. */
   calls = 0
-  /** Replies that were there already. */
+  /** Replies that were already stored. */
   kept = 0
   tokens = 0
   costUsd = 0
@@ -18,7 +18,7 @@ export class Spending {
 
   constructor(readonly limits: SpendingLimits = {}) {}
 
-  /** Throws when nothing more may be asked: the same run goes on with a larger limit. */
+  /** Throws when the budget is spent: the same run can resume with a higher limit. */
   admit(): void {
     const { maxCalls, maxCostUsd } = this.limits
     if (maxCalls !== undefined && this.calls + this.kept + this.#underWay >= maxCalls)
@@ -28,7 +28,7 @@ export class Spending {
     this.#underWay++
   }
 
-  /** Takes note of a call that `admit` let through and that came to an end. */
+  /** Marks a call that `admit` let through as ended. */
   settle(): void {
     this.#underWay--
   }

@@ -7,7 +7,7 @@ import type { AskingContext, AskOptions } from '../asking/mapping.ts'
 import { proveDraft } from './prove-draft.ts'
 import { reviewDraft } from './review-draft.ts'
 
-/** Something a model writes that becomes a task, and how. */
+/** Something that a model writes, and how it becomes a task. */
 export interface Authoring<T> {
   readonly row: RawRow
   readonly pipeline: string
@@ -16,17 +16,17 @@ export interface Authoring<T> {
   readonly name: string
   readonly prompt: string
   readonly form: NonNullable<Question<T>['form']>
-  /** The draft's parts of what was written. */
+  /** The parts of the draft that were written. */
   readonly parts: (written: T) => Pick<TaskDraft, 'instruction' | 'files' | 'config'>
   /** Answers that led to this prompt. */
   readonly before?: readonly Answer<unknown>[]
-  /** How often what fails in the sandbox goes back to its author. */
+  /** How often a draft that fails in the sandbox goes back to its author. */
   readonly repairs: number
 }
 
 /**
- * Lets a model write a task, runs it in a sandbox, and hands what failed back to the model, a few times; what is still not
- * right is dropped. Without sandboxes nothing is run here: the check of finished tasks decides alone.
+ * Lets a model write a task, runs it in a sandbox, and returns failures to the model a few times; a task that is still
+ * wrong is dropped. Without sandboxes nothing runs here, and only the check of finished tasks decides.
  */
 export async function authorTask<T>(
   authoring: Authoring<T>,
@@ -46,7 +46,7 @@ export async function authorTask<T>(
     )
     if (isDropped(answer)) return answer
     first ??= answer
-    // What was tried before fails again in the same way, and the same question has the same reply.
+    // A repeated attempt would fail again in the same way, and the same question has the same reply.
     const written = canonicalJson(answer.value)
     if (tried.has(written)) return notProven(`The repair is what was tried before. ${problem}`, row.id)
     tried.add(written)

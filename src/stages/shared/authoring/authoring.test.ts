@@ -33,7 +33,7 @@ const good: AuthoredTask = {
 const wrong = { ...good, solve_sh: 'echo 4 > /app/count.txt' }
 const lax = { ...good, test_sh: 'echo 1 > /logs/verifier/reward.txt' }
 const says = (value: unknown) => replies(JSON.stringify(value))
-/** Answers by what it is asked, so that equal questions have equal answers. */
+/** Answers depend only on the question. */
 const told = (answer: (prompt: string) => unknown) =>
   clientThat((request: ModelRequest, options) => {
     const said = answer(request.messages.at(-1)?.content ?? '')

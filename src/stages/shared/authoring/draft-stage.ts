@@ -7,21 +7,21 @@ import { modelOf } from '../asking/ask.ts'
 import { type AskingContext, type AskOptions, askOptions, identityOf, withModel } from '../asking/mapping.ts'
 import { Spending } from '../asking/spending.ts'
 
-/** Options of every maker whose tasks a model writes. */
+/** Options of every maker whose tasks are written by a model. */
 export const authorOptions = {
   ...askOptions,
   /** Name of the pipeline, for the lineage and the tasks' names. */
   pipeline: z.string().min(1),
-  /** How often what fails in a sandbox goes back to the model. */
+  /** How often a draft that fails in a sandbox goes back to the model. */
   repairs: z.number().int().min(0).default(2),
 }
 
-/** A maker that asks a model: several rows at once, each for itself. */
+/** A maker that asks a model about several rows at once, independently of each other. */
 export function draftStage<O extends AskOptions>(
   options: O,
   makeDrafts: (row: RawRow, at: AskingContext) => Promise<readonly (TaskDraft | Dropped)[]>,
 ): MapStage<RawRow, TaskDraft> {
-  // One for all runs of the stage: pipelines run it row by row.
+  // Shared by all runs of the stage: pipelines run it row by row.
   const spending = new Spending(options)
   return {
     kind: 'map',

@@ -15,12 +15,13 @@ export interface ProvingAt {
   readonly signal: AbortSignal
 }
 
-/** Longest that a solution, or the tests, of a task under construction may take. */
+/** Time limit for the solution, or for the tests, of a task under construction. */
 const runSec = 300
 
 /**
- * Runs a draft's tests in a sandbox, once on nothing and once after its solution, and says what is wrong in words for its
- * author; null when nothing is. It is a first look while the author is still there: the check of finished tasks looks closer.
+ * Runs a draft's tests in a sandbox, once without and once after its solution, and says what is wrong, worded for its
+ * author; null when nothing is. It is a first look while the author can still fix it: the check of finished tasks is
+ * stricter.
  */
 export async function proveDraft(draft: TaskDraft, at: ProvingAt): Promise<string | null> {
   await mkdir(at.workDir, { recursive: true })
@@ -29,7 +30,7 @@ export async function proveDraft(draft: TaskDraft, at: ProvingAt): Promise<strin
     const task = await loadTask(await saveTaskDraft(draft, dir))
     return (await proveIdle(task, at)) ?? (await proveSolved(task, at))
   } catch (error) {
-    // Without the name of this folder, which is another one each time: equal problems must give equal prompts.
+    // Without this folder's name, which differs each time: equal problems must give equal prompts.
     const said = messageOf(error).replaceAll(`${dir}/`, '')
     if (error instanceof UserError) return said
     if (error instanceof BoundaryError && error.boundary === 'task') return `Its environment cannot be made: ${said}`

@@ -71,7 +71,7 @@ withSandboxes('tests that test nothing', () => {
 
 test('criteria that a model repeats make no judged task', async () => {
   const { text } = recordedReply('criteriaRepeated')
-  // Only its paths are mended, so that nothing but the criteria is wrong.
+  // Only its paths are fixed, so that nothing but the criteria is wrong.
   const mended = text.replaceAll(/("results":\[)[^\]]*\]/g, '$1"/app/report.md"]')
   const model = clientThat(replies(mended))
   const given = await runStage(make(judged), [row({ instruction: 'Write a report about rivers.' })], { model })

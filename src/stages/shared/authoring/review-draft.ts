@@ -1,6 +1,6 @@
 import type { TaskDraft } from '../../../core/row.ts'
 
-/** What can be told from a draft's texts alone to be wrong with it, in words for its author; null when nothing is. */
+/** Problems that a draft's texts alone reveal, worded for its author; null when there are none. */
 export function reviewDraft({ instruction, files }: Pick<TaskDraft, 'instruction' | 'files'>): string | null {
   const text = (path: string) => String(files[path]?.data ?? '')
   const told = givenAway(instruction, text('solution/solve.sh'))
@@ -31,7 +31,7 @@ function pathsIn(text: string): string[] {
   return [...new Set(found)]
 }
 
-/** Instructions often name a file by its name alone. */
+/** Instructions often name a file without its path. */
 function isNamed(path: string, instruction: string): boolean {
   const name = path.split('/').at(-1) ?? path
   return name.includes('.') && instruction.includes(name)

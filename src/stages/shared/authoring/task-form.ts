@@ -32,7 +32,7 @@ export type AuthoredTask = z.output<typeof authoredTask>
 
 export const asTask = asJson(authoredTask, 'task')
 
-/** What every author of tests has to know. */
+/** Rules for every author of tests. */
 export const testRules = `About the tests (test_sh, bash):
 - They run once, as root, after the agent has stopped. The agent never sees them.
 - They write 1 to ${sandboxPaths.verifierLogs}/reward.txt when everything asked for is right, otherwise 0. They start with reward=0 and write it in any case.
@@ -40,14 +40,14 @@ export const testRules = `About the tests (test_sh, bash):
 - They accept every right result, not only that of your solution, and ask for nothing that the instruction does not say.
 - No network, no randomness, no dependence on time or on the order of a directory.`
 
-/** What every author of whole tasks has to know. */
+/** Rules for every author of whole tasks. */
 export const taskRules = `A task is solved by an agent that works alone in a terminal of a fresh Debian container, in /app, without network.
 - The instruction is self-contained: exact paths, formats and rules for every result, nothing about how to do it, nothing of the solution.
 - What the agent needs to start from is given in files. Keep them small.
 - The solution (solve_sh, bash) really does the work from the given files; it does not print prepared answers.
 ${testRules}`
 
-/** The files of a task that a model wrote, where Harbor has them. */
+/** The files of a task written by a model, in Harbor's layout. */
 export function filesOf({ files, packages, test_sh, solve_sh }: AuthoredTask): Readonly<Record<string, DraftFile>> {
   const install =
     packages.length === 0

@@ -1,7 +1,7 @@
 import type { MadeSoFar } from '../../../core/whole-set.ts'
 import { renderYaml } from '../../../lib/render-yaml.ts'
 
-/** What a card tells about a dataset beside how it was made. */
+/** What a card says about a dataset besides how it was made. */
 export interface Card {
   readonly name: string
   readonly summary: string
@@ -14,7 +14,10 @@ export interface Card {
   readonly sections: readonly string[]
 }
 
-/** README.md of a dataset as the Hub reads it: what to load for machines above; counts, drops, decontamination and lineage below. */
+/**
+ * A dataset's README.md as the Hub reads it: metadata for loading at the top; counts, drops, decontamination and
+ * lineage below.
+ */
 export function renderCard({ name, summary, tags, configs, sections }: Card, made: MadeSoFar): string {
   const splits = Object.values(configs).flat()
   const front = {
@@ -67,7 +70,7 @@ function stageTable({ stages }: MadeSoFar): string {
   return table(['stage', 'use', 'taken', 'given', 'dropped'], rows)
 }
 
-/** What the replay of a sample came to. */
+/** The result of replaying a sample. */
 function replayOf({ replay }: MadeSoFar): readonly string[] {
   if (replay === undefined) return []
   if (replay === null) return ['## Replay', 'No row was replayed before this dataset was written.']
@@ -76,7 +79,7 @@ function replayOf({ replay }: MadeSoFar): readonly string[] {
   return ['## Replay', found, ...(trouble === null ? [] : [`One that does not: ${escaped(trouble)}.`])]
 }
 
-/** What stages that compared rows with benchmarks say they did. */
+/** The reports of stages that compared rows with benchmarks. */
 function decontaminationOf({ stages }: MadeSoFar): readonly string[] {
   const reports: string[] = []
   for (const { id, result } of stages) {

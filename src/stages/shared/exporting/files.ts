@@ -16,21 +16,25 @@ export interface WrittenFile {
 interface Copy {
   readonly input: SinkInput
   readonly side: Side
-  /** Which rows: SQL over their columns and `row`. */
+  /** Selects rows: SQL over their columns and `row`. */
   readonly where: string
-  /** What of them: an SQL select list. */
+  /** Selects columns: an SQL select list. */
   readonly columns: string
   readonly format: FileFormat
   readonly outDir: string
   /** Below `outDir`. */
   readonly folder: string
-  /** Snappy for what every reader has to open, however small; archives do not shrink anyway. Default zstd. */
+  /**
+   * Snappy for what every reader must be able to open, even the simplest; archives do not shrink anyway. Default zstd.
+   */
   readonly compression?: 'zstd' | 'snappy'
-  /** About how many rows a file has, before rows are left out. */
+  /** The approximate number of rows per file, before rows are left out. */
   readonly fileRows: number
 }
 
-/** Writes rows in their order as `FOLDER/SIDE-00000-of-0000N.parquet`, the way the Hub lays datasets out. Each input file is read once. */
+/**
+ * Writes rows in order as `FOLDER/SIDE-00000-of-0000N.parquet`, the Hub's dataset layout. Each input file is read once.
+ */
 export async function copyRows(sql: SqlSession, copy: Copy): Promise<readonly WrittenFile[]> {
   const { where, columns, format, side, folder, outDir, compression = 'zstd' } = copy
   const how = format === 'jsonl' ? 'FORMAT json' : `FORMAT parquet, COMPRESSION ${compression}, ROW_GROUP_SIZE 2048`
@@ -51,7 +55,7 @@ export async function copyRows(sql: SqlSession, copy: Copy): Promise<readonly Wr
   return written
 }
 
-/** Neighbouring input files that become one output file. */
+/** Adjacent input files that are merged into one output file. */
 function groupsOf({ parts }: SinkInput, fileRows: number): readonly string[] {
   const groups: { files: string[]; rows: number }[] = []
   for (const { select, rows } of parts) {

@@ -3,7 +3,7 @@ import { renderYaml } from '../../../lib/render-yaml.ts'
 import type { WrittenFile } from './files.ts'
 import { messagesColumn, type Spelling } from './trace-columns.ts'
 
-/** What a training run is told beside the data; the defaults are those an 8B model was trained with in the published recipe. */
+/** Training settings besides the data; the defaults are those of the published recipe for an 8B model. */
 export const trainingOptions = z.strictObject({
   model: z.string().min(1).default('Qwen/Qwen3-8B'),
   template: z.string().min(1).default('qwen3_nothink'),
@@ -41,14 +41,14 @@ const tags: Readonly<Record<Spelling, object>> = {
   'prompt-completion': roles,
 }
 
-/** What a trainer has to know about all rows of a dataset. */
+/** What a trainer must know about all rows of a dataset. */
 export interface Trained {
   /** Only the last message of each row is to be trained on. */
   readonly lastOnly: boolean
   readonly hasTools: boolean
 }
 
-/** `dataset_info.json`: one entry for each file, with the tags its rows are written in. */
+/** `dataset_info.json`: one entry per file, with the tags used in its rows. */
 export function renderDatasetInfo(
   files: readonly WrittenFile[],
   spelling: Spelling,
@@ -100,7 +100,7 @@ export function renderTraining(
   })
 }
 
-/** `data/train-00000-of-00002.parquet` is called `train_00000`. */
+/** `data/train-00000-of-00002.parquet` becomes `train_00000`. */
 function entryName(path: string): string {
   return (path.split('/').at(-1) ?? path).replace(/-of-\d+\..*$/, '').replaceAll('-', '_')
 }

@@ -3,7 +3,7 @@ import { sqlText } from '../../../lib/duckdb.ts'
 
 export type Side = 'train' | 'validation'
 
-/** How rows are told apart: SQL conditions over their columns, by the side they are on. */
+/** How rows are split: SQL conditions over their columns, by side. */
 export interface Split {
   readonly where: Readonly<Record<Side, string>>
   /** Source tasks on each side. */
@@ -14,13 +14,13 @@ interface SplitRequest {
   readonly view: string
   readonly kind: 'task' | 'trace'
   readonly seed: number
-  /** Which part of the source tasks is held out. */
+  /** The share of source tasks that is held out. */
   readonly validation: number
 }
 
 /**
- * Puts every source task, with all that was made of it, on one side. Which one is a matter of its hash and the seed, so that a
- * condition over one row decides it and no row has to be looked up.
+ * Puts every source task, with everything made from it, on one side. A hash with the seed decides which, so that a
+ * condition on a single row is enough and nothing has to be looked up.
  */
 export async function planSplit(sql: SqlSession, { view, kind, seed, validation }: SplitRequest): Promise<Split> {
   const hash = `md5(${sqlText(`split ${seed} `)} || ${sourceTask(kind)})`
@@ -38,13 +38,13 @@ export async function planSplit(sql: SqlSession, { view, kind, seed, validation 
   }
 }
 
-/** The row of a source that a task was made of; a task that does not say is its own source. */
+/** The source row that a task was made from; a task without that information is its own source. */
 function sourceTask(kind: 'task' | 'trace'): string {
   const own = kind === 'trace' ? ['task_digest', 'task', 'id'] : ['digest']
   return `COALESCE(json_extract_string(lineage, '$.rowDigest'), ${own.join(', ')})`
 }
 
-/** The order in which a nested series of samples takes rows: by hash, and where copies share an id, by their number. */
+/** The order in which nested samples take rows: by hash, and for copies with the same id, by number. */
 export function sampleOrder(seed: number): string {
   return `md5(${sqlText(`sample ${seed} `)} || id) || printf('%015d', row)`
 }

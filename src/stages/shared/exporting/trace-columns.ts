@@ -2,18 +2,22 @@ import { z } from 'zod'
 import { masked } from '../rollout-text/turn-marks.ts'
 
 /**
- * How conversations are written. `sharegpt`: from system, human, gpt, function_call, observation and value, as LLaMA-Factory takes
- * conversations with and without tools. `messages`: role and content in the column `messages` with calls, as TRL and chat templates
- * take them, and a flag `train`. `prompt-completion`: the same, split before the last message, which alone is trained on.
+ * The format of conversations. `sharegpt`: from system, human, gpt, function_call, observation and value, as
+ * LLaMA-Factory takes conversations with and without tools. `messages`: role and content in the column `messages` with
+ * calls, as TRL and chat templates take them, and a flag `train`. `prompt-completion`: the same, split before the last
+ * message, which alone is trained on.
  */
 const spellings = ['sharegpt', 'messages', 'prompt-completion'] as const
 export type Spelling = (typeof spellings)[number]
 
 export const traceExportOptions = {
   spelling: z.enum(spellings).default('sharegpt'),
-  /** `training` leaves out what says when and in which job a row was made; `all` keeps every column of a trace. */
+  /** `training` omits when and in which job a row was made; `all` keeps every column of a trace. */
   columns: z.enum(['training', 'all']).default('training'),
-  /** `inline`: what a model thought stands before its reply, as chat templates of thinking models expect it; the column is there either way. */
+  /**
+   * `inline`: the model's reasoning precedes its reply, as chat templates of thinking models expect; the column exists
+   * either way.
+   */
   reasoning: z.enum(['column', 'inline']).default('column'),
 }
 
@@ -43,7 +47,7 @@ const training = [
   'signals',
 ]
 
-/** The column that holds the messages of a spelling. */
+/** The column that holds the messages in each format. */
 export const messagesColumn: Readonly<Record<Spelling, string>> = {
   sharegpt: 'conversations',
   messages: 'messages',
@@ -58,7 +62,7 @@ export function traceColumnList({ spelling, columns, reasoning }: TraceShape): s
     : `id, ${turns}, ${training.map((name) => `"${name}"`).join(', ')}`
 }
 
-/** Of message `m` at place `i`, counted from 1. */
+/** For message `m` at position `i`, counted from 1. */
 const callsOf = `list_filter(coalesce(tool_calls, []), lambda c: c.message = i - 1)`
 const thoughtOf = `list_filter(coalesce(reasoning, []), lambda r: r.message = i - 1)[1].content`
 
@@ -74,7 +78,7 @@ const spelled: Readonly<Record<Spelling, (inline: boolean) => string>> = {
     `(${messages(inline, false)})[:-2] AS prompt, (${messages(inline, false)})[-1:] AS completion`,
 }
 
-/** The same as `shareGptOf` makes of a conversation, in SQL. */
+/** The SQL equivalent of `shareGptOf`. */
 function shareGpt(inline: boolean): string {
   const content = contentOf(inline)
   const calls = `to_json(list_transform(${callsOf}, lambda c: {'name': c.name, 'arguments': coalesce(try_cast(CASE WHEN c.arguments = '' THEN '{}' ELSE c.arguments END AS JSON), to_json(c.arguments))}))::VARCHAR`

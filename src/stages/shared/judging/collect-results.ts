@@ -1,7 +1,7 @@
 import { submissionDirName } from '../../../core/judge.ts'
 import { sandboxPaths } from '../../../core/task-paths.ts'
 
-/** The test script of a judged task: hands every result to the judge; where there is no result, there is no call. */
+/** The test script of a judged task: passes every result to the judge; without a result, the judge is not called. */
 export function collectResults(results: readonly string[]): string {
   const { verifierLogs } = sandboxPaths
   return `#!/bin/bash

@@ -77,7 +77,7 @@ test('a reply that forgets a criterion is asked for again, and no verdict is nob
   expect(model.asked[1]?.messages.at(-1)?.content).toContain('"complete"')
   const stubborn = makeModelJudge(clientThat(forgets, forgets, forgets, scores(1, 1)), await makeTempDir())
   await expect(stubborn(await work({}))).rejects.toMatchObject({ boundary: 'verifier', code: 'JudgeFailedError' })
-  // Whoever tries the trial again asks again.
+  // Retrying the trial asks the model again.
   expect(await stubborn(await work({}))).toMatchObject({ reward: 1 })
 })
 

@@ -15,13 +15,16 @@ import { type Rubric, rubricSchema } from './rubric.ts'
 
 const limits = { files: 40, fileChars: 20_000, allChars: 100_000 }
 
-/** Makes a judge of a model. Its replies are kept in `workDir`: the same work gets the same verdict, and is paid for once. */
+/**
+ * Makes a judge from a model. Its replies are kept in `workDir`: the same work gets the same verdict and is paid for
+ * once.
+ */
 export function makeModelJudge(model: ModelClient, workDir: string): Judge {
   return async ({ rubric: text, instruction, submissionDir, signal }) => {
     const rubric = parseRubric(text)
     const work = await readSubmission(submissionDir)
     const prompt = judgePrompt(rubric, instruction, work)
-    // A trial without a verdict may be tried again: what is kept must not decide that it fails for ever.
+    // A trial without a verdict may be retried: a stored reply must not make it fail forever.
     const question = { prompt, form: asScores(rubric), temperature: 0, forgetFailure: true }
     const answer = await ask(question, { model, workDir, signal })
     if (isDropped(answer))
@@ -50,14 +53,17 @@ const verdict = z.strictObject({
 })
 type Scores = z.output<typeof verdict>['criteria']
 
-/** The same as it is asked for: a server that holds a model to it cannot be kept busy by one that repeats itself. */
+/**
+ * The same with limits, as sent with the request: a server that enforces them cannot be kept busy by a model that
+ * repeats itself.
+ */
 function askedVerdict({ criteria }: Rubric) {
   const names = criteria.map(({ name }) => name) as [string, ...string[]]
   const score = z.strictObject({ name: z.enum(names), reason: z.string().max(500), score: z.number().min(0).max(1) })
   return z.strictObject({ criteria: z.array(score).length(names.length) })
 }
 
-/** Every criterion once, whatever the order. */
+/** Every criterion once, in any order. */
 function asScores(rubric: Rubric): ReplyForm<Scores> {
   const { criteria } = rubric
   const form = asJson(verdict, 'verdict')
@@ -88,7 +94,7 @@ interface Submitted {
   readonly text: string
 }
 
-/** Plain files only, each cut to a limit of characters; links are not followed. */
+/** Only regular files, each truncated to a number of characters; links are not followed. */
 async function readSubmission(dir: string): Promise<readonly Submitted[]> {
   if (!(await exists(dir))) return []
   const files: Submitted[] = []
@@ -114,7 +120,7 @@ async function readStart(path: string): Promise<string> {
 
 function judgePrompt({ criteria, reference }: Rubric, instruction: string, work: readonly Submitted[]): string {
   const shown = work.map(({ path, text }) => `--- ${path}\n${text}`).join('\n')
-  // A mark that nothing inside can know, so that nothing inside can pretend to end it.
+  // A mark that the content cannot know, so that nothing inside can pretend to end it.
   const mark = createHash('sha256').update(`${instruction}\0${shown}`).digest('hex').slice(0, 16)
   const wanted = criteria.map(({ name, text }) => `- ${name}: ${text}`).join('\n')
   return `You judge whether a task was done well, by what was handed in. Give each criterion a score from 0 to 1: 1 only when it is met in full, parts of it for part of the work, 0 when nothing shows that it is met.

@@ -16,7 +16,10 @@ import { asJson, BadReply, type ReplyForm } from '../asking/forms.ts'
 
 const partChars = 30_000
 
-/** Makes a reviewer of a model. Its replies are kept in `workDir`: the same task with the same results is reviewed once. */
+/**
+ * Makes a reviewer from a model. Its replies are kept in `workDir`: the same task with the same results is reviewed
+ * once.
+ */
 export function makeModelReviewer(model: ModelClient, workDir: string): Reviewer {
   return async (task) => {
     const parts = partsOf(task)
@@ -47,7 +50,7 @@ const showResult = ({ reward, files }: ShownResult) => `reward: ${reward}\n${sho
 const reason = z.string().min(1)
 const quote = z.strictObject({ part: z.enum(reviewedParts), text: z.string().trim().min(1) })
 const review = z.strictObject({ reason, quotes: z.array(quote).min(1), agree: z.boolean() })
-/** With limits: a server that holds a model to them cannot be kept busy by one that repeats itself. */
+/** With limits: a server that enforces them cannot be kept busy by a model that repeats itself. */
 const askedReview = z.strictObject({
   reason: reason.max(800).describe('One or two sentences.'),
   quotes: z
@@ -57,7 +60,7 @@ const askedReview = z.strictObject({
   agree: z.boolean(),
 })
 
-/** A quote that is not in its part proves nothing, so the reply is refused. White space does not count. */
+/** A quote that is not in its part proves nothing, so the reply is refused. White space is ignored. */
 function asReview(parts: Parts): ReplyForm<z.output<typeof review>> {
   const form = asJson(review, 'review')
   const { rules, jsonSchema } = asJson(askedReview, 'review')
@@ -77,7 +80,7 @@ function asReview(parts: Parts): ReplyForm<z.output<typeof review>> {
 const plain = (text: string) => text.replace(/\s+/g, ' ').trim()
 
 function reviewPrompt(parts: Parts): string {
-  // A mark that nothing inside can know, so that nothing inside can pretend to end it.
+  // A mark that the content cannot know, so that nothing inside can pretend to end it.
   const mark = createHash('sha256').update(Object.values(parts).join('\0')).digest('hex').slice(0, 16)
   const shown = reviewedParts.map((part) => `${mark} ${part}\n${parts[part] || '(nothing)'}\n${mark} end of ${part}`)
   return `You review a task for agents. It has an instruction, tests that give a reward, and a reference solution. Solvers who saw only the instruction have attempted it.

@@ -26,5 +26,5 @@ export const rubricSchema = z.strictObject({
     .describe('The reward is 1 from this score on and 0 below; without it the reward is the score.'),
 })
 export type Rubric = z.output<typeof rubricSchema>
-/** The same as it is written: what has a default may be left out. */
+/** The same as written to the file: fields with a default may be omitted. */
 export type RubricFile = z.input<typeof rubricSchema>

@@ -1,18 +1,18 @@
 import type { SqlSession } from '../../../core/whole-set.ts'
 
-/** What becomes of a row of an input: its position among the chosen, or the reason it goes. */
+/** The decision on a row of an input: its position among the chosen, or the reason it is dropped. */
 export interface Chosen {
   /** Default: the only one. */
   readonly input?: number
   readonly row: number
-  /** Null for a row that goes. */
+  /** Null for a dropped row. */
   readonly position: number | null
   readonly reason?: string | null
   readonly detail?: string
   readonly signals?: Readonly<Record<string, number>>
 }
 
-/** Writes a choice down the way a recipe reads it; gives the name of the table. */
+/** Stores a choice in the form a recipe reads; returns the name of the table. */
 export async function saveChoice(sql: SqlSession, chosen: Iterable<Chosen>): Promise<string> {
   await sql.run('DROP TABLE IF EXISTS chosen')
   await sql.fill(

@@ -1,11 +1,12 @@
 export interface Skilled {
-  /** Which skills it has, by their place in the list. */
+  /** Which skills it has, by index in the list. */
   readonly skills: readonly number[]
 }
 
 /**
- * Chooses tasks so that each skill occurs often enough. The task with most skills that are still wanted comes first, the earlier one of
- * two. What is left of the sample is filled with tasks whose skills are not above their limit, and then with any.
+ * Chooses tasks so that each skill occurs often enough. The task with the most skills still wanted comes first; among
+ * equals, the earlier one. The rest of the sample is filled with tasks whose skills are not above their limit, and then
+ * with any.
  */
 export function coverSkills<T extends Skilled>(
   tasks: readonly T[],

@@ -6,9 +6,9 @@ import { rowNumbers, saveChoice } from './choice.ts'
 
 /** Options every mixer has. */
 export const mixOptions = {
-  /** Rows of the mix; by default as many as there are. */
+  /** The number of rows in the mix; by default as many as there are. */
   total: z.int().positive().optional(),
-  /** Take rows of a source again once all of them are taken, to reach its share. */
+  /** Reuse a source's rows once all of them are taken, to reach its share. */
   upsample: z.boolean().default(false),
   order: z.enum(['shuffled', 'round-robin', 'one-after-another']).default('shuffled'),
 }
@@ -25,7 +25,7 @@ interface Mix {
   readonly order: MixOrder
 }
 
-/** A mixer that takes a seeded sample of each input, and sets the rows in an order. */
+/** A mixer that takes a seeded sample of each input and puts the rows in order. */
 export function mixOf({ shares, total, upsample, order }: Mix): WholeStage {
   return {
     kind: 'mixer',
@@ -75,7 +75,10 @@ function setInOrder(picks: readonly (readonly number[])[], order: MixOrder, seed
     .filter((pick) => pick !== undefined)
 }
 
-/** A total cut into whole parts in proportion to weights, none above its cap; what rounding leaves over goes to the largest remainders. */
+/**
+ * A total split into whole parts in proportion to weights, none above its cap; remainders are assigned by largest
+ * fraction.
+ */
 export function apportion(total: number, weights: readonly number[], caps: readonly number[]): number[] {
   const parts: number[] = weights.map(() => 0)
   let left = Math.min(

@@ -4,7 +4,7 @@ import type { Need } from '../../../core/stage.ts'
 import { type InputKind, inputFiles, standsForFiles } from '../../../formats/input-files.ts'
 import { isGlob } from '../../../lib/path-glob.ts'
 
-/** What a source of files needs: the file, or, for a folder or a pattern, at least one file of the kind. */
+/** What a source of files requires: the file, or, for a folder or a pattern, at least one matching file. */
 export async function needsOfFiles(path: string, kind: InputKind, what: string): Promise<readonly Need[]> {
   const provide = 'put the file there, or choose another path'
   if (!(await standsForFiles(path))) return [{ kind: 'file', path, what, provide }]
@@ -17,7 +17,7 @@ export async function needsOfFiles(path: string, kind: InputKind, what: string):
   }
 }
 
-/** What a source is called after: the file or folder. Of `rows/*.csv` the folder's name says more than the pattern. */
+/** The name of a source: its file or folder. For `rows/*.csv`, the folder's name says more than the pattern. */
 export function nameOfInput(path: string): string {
   const named = path.split('/').filter((part) => part !== '' && !isGlob(part))
   return basename(named.at(-1) ?? 'rows').replace(/\..*$/, '') || 'rows'

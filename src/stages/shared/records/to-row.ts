@@ -3,7 +3,10 @@ import type { Dropped } from '../../../core/stage.ts'
 import type { FileRow } from '../../../formats/records/read-records.ts'
 import { digestJson } from '../../../lib/digest-json.ts'
 
-/** A record as a row, named by a field or by its content; `seen` counts the names so far, and a second one of a name is dropped. */
+/**
+ * Turns a record into a row named by a field or by its content; `seen` counts the names so far, and a repeated name is
+ * dropped.
+ */
 export function toRow(
   read: FileRow,
   source: string,

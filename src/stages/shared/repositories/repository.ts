@@ -9,7 +9,7 @@ import { execProcess } from '../../../lib/spawn-process.ts'
 import { ArchiveError, extractInto } from '../../../lib/tar.ts'
 import { walkTree } from '../../../lib/tree.ts'
 
-/** The files of a repository at one moment, without its history. */
+/** The files of a repository at one point in time, without its history. */
 export type RepositoryFiles = Readonly<Record<string, DraftFile>>
 
 /** Where a repository comes from: a folder, a source archive, a git repository, or a package of the npm registry. */
@@ -17,15 +17,16 @@ export type RepositorySpec =
   | { readonly kind: 'folder'; readonly path: string }
   | { readonly kind: 'archive'; readonly path: string }
   | { readonly kind: 'git'; readonly url: string; readonly ref: string }
-  /** A clone on this machine, which need not be complete: only what the commit holds is read. */
+  /** A local clone, which may be incomplete: only the commit's files are read. */
   | { readonly kind: 'clone'; readonly path: string; readonly ref: string }
   | { readonly kind: 'npm'; readonly spec: string }
 
-/** More than this is no repository one would copy into a task. */
+/** Anything larger is not a repository to copy into a task. */
 const limits = { files: 5000, bytes: 64 * 1024 * 1024 }
 
 /**
- * Understands `./folder`, `./archive.tar.gz`, `git+URL#REF` (or a URL that ends in .git) and `npm:NAME@VERSION`. Relative paths count from `root`.
+ * Parses `./folder`, `./archive.tar.gz`, `git+URL#REF` (or a URL that ends in .git) and `npm:NAME@VERSION`. Relative
+ * paths start from `root`.
  */
 export function parseRepositorySpec(text: string, root: string): RepositorySpec {
   const npm = /^npm:((?:@[\w.-]+\/)?[\w][\w.-]*(?:@[\w.^~-]+)?)$/.exec(text)
@@ -47,7 +48,10 @@ function isArchive(name: string): boolean {
   return /\.(?:tar\.gz|tgz|tar)$/.test(name)
 }
 
-/** Reads a repository; nothing of it is run. Links, history and what is too large to copy are left out or refused; `log` is told of files that a clone lacks. */
+/**
+ * Reads a repository without running any of it. Links, history and files too large to copy are left out or refused;
+ * files that a clone lacks are reported to `log`.
+ */
 export async function openRepository(
   spec: RepositorySpec,
   workDir: string,
@@ -64,7 +68,7 @@ export async function openRepository(
     await extractInto(createReadStream(archive), files, {
       ...{ onRefused: 'drop', limitBytes: limits.bytes, limitEntries: limits.files * 2, signal },
     })
-    // Packages of npm and source distributions have one folder with everything in it.
+    // npm packages and source distributions have a single folder that contains everything.
     const [only, ...more] = spec.kind === 'git' || spec.kind === 'clone' ? [] : await readdir(files)
     return await readFolder(only !== undefined && more.length === 0 ? join(files, only) : files)
   } catch (error) {
@@ -106,7 +110,7 @@ async function fetchArchive(
   throw new UserError(`${spec.path}: expected an archive of a repository, found none`, 'check the path')
 }
 
-/** Files of a commit whose content is not in the clone, as in one that was made without large files. */
+/** Files of a commit whose content the clone lacks, as in a clone made without large files. */
 async function absentFiles(safe: readonly string[], ref: string, signal: AbortSignal): Promise<string[]> {
   const git = (...args: string[]) => program('git', [...safe, ...args], signal)
   const objects = await git('rev-list', '--objects', '--no-walk', '--missing=print', '--end-of-options', ref)
@@ -131,7 +135,7 @@ async function fetchGit(
   await mkdir(clone)
   await git('init', '--quiet')
   await git('fetch', '--quiet', '--depth', '1', '--', url, ref).catch(async () => {
-    // Not every server gives a commit that is no tip; then the history is needed to find it.
+    // Not every server serves a commit that is not a tip; finding it then takes the history.
     await git('fetch', '--quiet', '--tags', '--', url, '+refs/*:refs/other/*')
     await git('update-ref', 'FETCH_HEAD', ref)
   })
@@ -146,7 +150,7 @@ async function fetchNpm(spec: string, dir: string, signal: AbortSignal): Promise
   return join(dir, archive)
 }
 
-/** What the program printed. */
+/** The program's output. */
 async function program(name: string, args: readonly string[], signal: AbortSignal): Promise<string> {
   try {
     const env = { ...process.env, GIT_TERMINAL_PROMPT: '0' }

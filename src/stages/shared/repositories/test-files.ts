@@ -1,6 +1,6 @@
 import type { DraftFile } from '../../../core/row.ts'
 
-/** Whether a file decides about the code or is part of it. */
+/** Whether a file tests the code rather than being part of it. */
 export function isTestFile(path: string): boolean {
   return (
     /(?:^|\/)(?:[Tt]ests?|__tests__|specs?)\//.test(path) ||
@@ -11,12 +11,12 @@ export function isTestFile(path: string): boolean {
 
 const listName = "change[-_ ]?logs?|changes|history|news|release[-_ ]?notes?|what'?s[-_ ]?new"
 const listFile = new RegExp(`^(?:${listName})(?![a-z])`, 'i')
-/** A folder with a text for each change or version, in which those of a version may have one of their own. */
+/** A folder with one text per change or version; those of a version may have a subfolder. */
 const listFolder = new RegExp(
   `(?:^|/)(?:${listName}|news[-_]?fragments)(?:\\.d)?/(?:(?:unreleased|next|v?\\d[\\w.-]*)/)?[^/]+$`,
   'i',
 )
-/** Endings of code, data and pictures: what a text about changes does not have. */
+/** Extensions of code, data and images, which a text about changes does not have. */
 const noText = new RegExp(
   `\\.(?:${[
     'py[ixd]?|ipynb|[cm]?[jt]sx?|vue|svelte|c|h|cc|cpp|cxx|hh|hpp|m|mm|cs|fs|vb|java|kts?|scala|groovy|gradle|clj[sc]?|go|rs|rb|php|p[lm]|t|lua|swift|dart|exs?',
@@ -26,19 +26,22 @@ const noText = new RegExp(
   'i',
 )
 
-/** Whether a file lists what changed, and so may tell what was wrong. Code is none: `history.py` may be a part of the program. */
+/**
+ * Whether a file lists changes and so may reveal what was wrong. Code does not qualify: `history.py` may be part of the
+ * program.
+ */
 export function isChangeLog(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1)
   if (noText.test(name) || (/\.json$/i.test(name) && !/^change[-_ ]?log/i.test(name))) return false
   if (listFile.test(name)) return true
-  // Pages of a program's own are in such folders too, and so is what builds it.
+  // Such folders also contain a program's own pages, and files that build them.
   return (
     listFolder.test(path) &&
     !/\.html?$|(?:^|\/)(?:templates|(?:readme|licen[cs]e|makefile|dockerfile)\b|\.)/i.test(path)
   )
 }
 
-/** A file's text; null where it is none. */
+/** A file's text; null if it is not text. */
 export function asText(data: DraftFile['data']): string | null {
   if (typeof data === 'string') return data
   const text = Buffer.from(data).toString('utf8')

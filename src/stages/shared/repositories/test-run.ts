@@ -3,9 +3,10 @@ import { sandboxPaths } from '../../../core/task-paths.ts'
 import { shellQuote } from '../../../lib/shell.ts'
 
 /**
- * What a test runner prints, and so how single tests are told apart. `tap`: node --test, tape, tap. `marks`: lines with a
- * tick or a cross, as mocha and jest print them. `pytest-names`: pytest, but a test is called `Class.test`. `unittest-lines`: unittest, but a test
- * is called by its line, `test (module.Class)` or its description. `name-ok`: `test_name ok`. `exit`: each command is one test and its exit code decides.
+ * The output format of a test runner, by which tests are told apart. `tap`: node --test, tape, tap. `marks`: lines with
+ * a tick or a cross, as printed by mocha and jest. `pytest-names`: pytest, with tests named `Class.test`.
+ * `unittest-lines`: unittest, with tests named by their line, `test (module.Class)`, or their description. `name-ok`:
+ * `test_name ok`. `exit`: each command is one test, decided by its exit code.
  */
 export const testFormats = [
   'pytest',
@@ -23,7 +24,7 @@ export type TestFormat = (typeof testFormats)[number]
 export interface TestRun {
   readonly commands: readonly string[]
   readonly format: TestFormat
-  /** Where the repository lies in the sandbox. */
+  /** Where the repository is in the sandbox. */
   readonly workdir: string
   /** For each command. */
   readonly timeoutSec: number
@@ -31,14 +32,14 @@ export interface TestRun {
 
 export type TestStatus = 'pass' | 'fail'
 
-/** Tests that a fix has to repair, and tests that it must not break. */
+/** Tests that a fix must repair, and tests that it must not break. */
 export interface DecidingTests {
   readonly failToPass: readonly string[]
   readonly passToPass: readonly string[]
 }
 
 /**
- * Runs the commands and writes one line a test to the file it is given: `pass` or `fail`, a tab, the name. The same script
+ * Runs the commands and writes one line per test to the given file: `pass` or `fail`, a tab, the name. The same script
  * measures while tasks are made and verifies afterwards. It needs a shell, timeout and awk.
  */
 export function renderTestRun({ commands, format, workdir, timeoutSec }: TestRun): string {
@@ -66,7 +67,7 @@ rm -f "$log"
 `
 }
 
-/** Turns what a test runner printed into one line a test. */
+/** Turns a test runner's output into one line per test. */
 export const reportAwk = `# pass or fail, a tab, and the name of each test
 function say(status, name) {
   sub(/[ \\t\\r]+$/, "", name)
@@ -134,7 +135,7 @@ format == "marks" {
 }
 `
 
-/** Reads a report: a test that failed even once has failed. */
+/** Parses a report: a test that failed even once has failed. */
 export function parseReport(text: string): Map<string, TestStatus> {
   const statuses = new Map<string, TestStatus>()
   for (const line of text.split('\n')) {
@@ -144,19 +145,19 @@ export function parseReport(text: string): Map<string, TestStatus> {
   return statuses
 }
 
-/** What a verifier of a repository needs beside the names of tests. */
+/** What a repository's verifier needs besides the names of tests. */
 export interface VerifierParts {
   readonly run: TestRun
   readonly tests: DecidingTests
-  /** Put over the repository before the tests run: tests as they have to be, whatever became of them. */
+  /** Copied over the repository before the tests run: the correct tests, whatever the agent did to them. */
   readonly files: Readonly<Record<string, DraftFile>>
-  /** Shell lines that run before the files are put in place. */
+  /** Shell lines that run before the files are copied. */
   readonly prepare?: readonly string[]
 }
 
 /**
- * The tests of a task about a repository. Test files come from here and replace what lies in the repository; every deciding
- * test has to pass by name, so that a test that did not run does not count.
+ * The tests of a task about a repository. Test files come from here and replace those in the repository; every deciding
+ * test must pass by name, so that a test that did not run does not count.
  */
 export function verifierFiles({ run, tests, files, prepare = [] }: VerifierParts): Record<string, DraftFile> {
   const paths = Object.keys(files)

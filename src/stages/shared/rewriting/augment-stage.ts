@@ -16,9 +16,9 @@ export const augmentOptions = z.strictObject({
 })
 type Options = z.output<typeof augmentOptions>
 
-/** Rewrites every instruction: same files, same tests, same solution, and the old task is its parent. */
+/** Rewrites every instruction: same files, same tests, same solution; the old task becomes the parent. */
 export function augmentStage(manner: Manner, options: Options): MapStage<TaskRow, TaskRow> {
-  // One for all runs of the stage: pipelines run it row by row.
+  // Shared by all runs of the stage: pipelines run it row by row.
   const spending = new Spending(options)
   return {
     kind: 'map',

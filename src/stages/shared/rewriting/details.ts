@@ -1,14 +1,14 @@
-/** What a task is judged by, as text. */
+/** The texts that a task is judged by. */
 export interface TaskTexts {
   readonly instruction: string
-  /** Tests, and what they read. */
+  /** Tests, and the files they read. */
   readonly tests: string
   readonly solution: string
 }
 
 /**
- * The details of an instruction that must survive when it is told in other words: every path, and whatever is quoted or a
- * number and also occurs in the tests or the solution.
+ * The details of an instruction that a rewrite must keep: every path, and every quotation or number that also occurs in
+ * the tests or the solution.
  */
 export function bindingDetails({ instruction, tests, solution }: TaskTexts): string[] {
   const judged = `${tests}\n${solution}`
@@ -21,7 +21,7 @@ export function bindingDetails({ instruction, tests, solution }: TaskTexts): str
   return [...new Set([...paths.map((path) => path.replace(/\.$/, '')), ...telling])]
 }
 
-/** The details that another telling of the instruction has lost. */
+/** The details that a rewritten instruction has lost. */
 export function lostDetails(details: readonly string[], instruction: string): string[] {
   return details.filter((detail) => !instruction.includes(detail))
 }

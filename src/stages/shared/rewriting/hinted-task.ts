@@ -9,7 +9,10 @@ import { retoldTask } from './retold-task.ts'
 
 type How = Pick<Question, 'system' | 'temperature' | 'maxOutputTokens' | 'tries'> & { readonly hints: number }
 
-/** The task with hints below its instruction, made from the trace of an agent that solved it; hints that give the way away are sent back. */
+/**
+ * Adds hints below a task's instruction, made from the trace of an agent that solved it; hints that give the solution
+ * away are returned to the model.
+ */
 export async function hintedTask(
   row: TaskRow,
   trace: RecipeTrace,
@@ -41,7 +44,7 @@ function hintsThatHide(most: number, secret: string): ReplyForm<readonly string[
   }
 }
 
-/** So much of what was done is shown. */
+/** How much of the trace is shown. */
 const limitChars = 20_000
 
 function promptFor(instruction: string, done: readonly string[], hints: number): string {

@@ -13,13 +13,13 @@ import { placeTask } from '../rolling/place-tasks.ts'
 import { taskRowOf } from '../task-row.ts'
 import type { TaskTexts } from './details.ts'
 
-/** In which manner a task is rewritten, and the suffix of its name. */
+/** How a task is rewritten, and the suffix of its name. */
 export interface Telling {
   readonly manner: string
   readonly suffix: string
 }
 
-/** The task with another instruction: same files, same tests, same solution, and the old task is its parent. */
+/** The task with another instruction: same files, same tests, same solution; the old task becomes the parent. */
 export async function retoldTask(
   row: TaskRow,
   telling: Telling,
@@ -45,10 +45,10 @@ export async function retoldTask(
   }
 }
 
-/** The most text of a task that is shown to a model. */
+/** The most text of a task that a model is shown. */
 const limitChars = 500_000
 
-/** What decides about a task on disk: its instruction, its tests and its solution. */
+/** The deciding texts of a task on disk: its instruction, its tests and its solution. */
 async function textsOf(dir: string): Promise<TaskTexts> {
   const [tests, solution] = await Promise.all([testsDir(dir), solutionDir(dir)].map(textBelow))
   return { instruction: await readFile(instructionFile(dir), 'utf8'), tests: tests ?? '', solution: solution ?? '' }
@@ -69,7 +69,7 @@ interface Origin {
   readonly seed: number
 }
 
-/** Writes down which task this one was made of, and how; its name gets the suffix. */
+/** Records which task this one was made from, and how; adds the suffix to its name. */
 async function markParent(
   dir: string,
   row: TaskRow,

@@ -4,7 +4,7 @@ import { asText, BadReply, type ReplyForm } from '../asking/forms.ts'
 import { givenAway } from '../authoring/review-draft.ts'
 import { bindingDetails, lostDetails, type TaskTexts } from './details.ts'
 
-/** Ways to rewrite an instruction that leave the task's files, tests and solution as they are. */
+/** Ways to rewrite an instruction without changing the task's files, tests and solution. */
 const manners = {
   rewrite: `Say the same in other words, as another person would write it: another order, another tone, other sentences. Everything that is asked for stays, and nothing is added.`,
   'new-context': `Put it into another setting: another occasion, another team, another reason why it is needed. What has to be done, with which files and with what result, stays exactly the same.`,
@@ -15,14 +15,14 @@ export type Manner = keyof typeof manners
 
 export interface Rewriting {
   readonly manner: Manner
-  /** Which of several tellings this is, from 1. */
+  /** Which of several rewrites this is, from 1. */
   readonly variant: number
   readonly how: Omit<Question, 'prompt' | 'form'>
 }
 
 /**
- * Rewrites an instruction. A rewrite that loses a detail the tests depend on, repeats the old one, or gives the solution
- * away is sent back, and dropped when that does not help.
+ * Rewrites an instruction. A rewrite that loses a detail the tests depend on, repeats the old one, or gives the
+ * solution away is returned to the model, and dropped if that does not help.
  */
 export function rewriteInstruction(
   task: TaskTexts,
@@ -34,7 +34,7 @@ export function rewriteInstruction(
     rules: null,
     read(text) {
       const told = unwrapped(asText.read(text))
-      // With the list of details repeated, none would be lost.
+      // If the list of details were repeated, none would be lost.
       if (ownWords.test(told)) throw new BadReply('it repeats the question')
       const lost = lostDetails(details, told)
       if (lost.length > 0) throw new BadReply(`it lost ${lost.slice(0, 10).map(quote).join(', ')}`)
@@ -48,7 +48,7 @@ export function rewriteInstruction(
   return ask({ ...how, prompt: promptFor(task, manner, variant, details), form }, at)
 }
 
-/** What only the question says. */
+/** Phrases that only the question contains. */
 const ownWords = /judged by the same tests as before|must be in it, letter by letter|<\/?instruction>/i
 
 function promptFor(task: TaskTexts, manner: Manner, variant: number, details: readonly string[]): string {
@@ -68,7 +68,7 @@ ${task.instruction.trim()}
 </instruction>`
 }
 
-/** Models like to repeat the marks around what they were given. */
+/** Models often repeat the marks around what they were given. */
 function unwrapped(text: string): string {
   return text
     .replace(/^<instruction>\n?/, '')

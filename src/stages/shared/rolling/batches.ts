@@ -1,6 +1,6 @@
 import type { TaskRow } from '../../../core/row.ts'
 
-/** Rows that are rolled out together, and in memory at once. */
+/** How many rows are rolled out together and held in memory at once. */
 const batchRows = 256
 
 /** Tasks in batches, for stages that pass each on once its trials have ended. */

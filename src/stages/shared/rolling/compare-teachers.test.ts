@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { compareTeachers, type TeacherTrial, type Tried } from './compare-teachers.ts'
 import { renderComparison } from './teacher-report.ts'
 
-/** Trials of a teacher: for each source, the rewards of its tasks in order. */
+/** A teacher's trials: for each source, the rewards of its tasks in order. */
 function teacher(name: string, rewards: Record<string, (number | null)[]>, more: Partial<TeacherTrial> = {}): Tried {
   const trials = Object.entries(rewards).flatMap(([source, values]) =>
     values.map((reward, i) => ({

@@ -2,23 +2,23 @@ import { type Interval, mean } from '../../../stats/interval.ts'
 import { pairedDifference } from '../../../stats/paired.ts'
 import { meanZScores } from '../../../stats/ranks.ts'
 
-/** One trial of a teacher at a task. */
+/** One trial of a teacher on a task. */
 export interface TeacherTrial {
   readonly task: string
-  /** The task's source: what scores are standardised by. */
+  /** The task's source; scores are standardised per source. */
   readonly source: string
-  /** Null after an infrastructure failure or without verification: that is no failure of the teacher. */
+  /** Null after an infrastructure failure or without verification, which is not the teacher's failure. */
   readonly reward: number | null
   readonly turns: number | null
   readonly tokens: number | null
   readonly costUsd: number | null
 }
 
-/** How a teacher did on the sample. */
+/** A teacher's results on the sample. */
 export interface TeacherScore {
   readonly name: string
   readonly trials: number
-  /** Trials without a reward, which count for nothing. */
+  /** Trials without a reward, which are ignored. */
   readonly unscored: number
   /** Share of scored trials with a full reward. */
   readonly success: number | null
@@ -26,9 +26,15 @@ export interface TeacherScore {
   readonly meanTurns: number | null
   readonly meanTokens: number | null
   readonly costUsd: number | null
-  /** Mean over sources of how far its mean reward is from that of all teachers, in deviations; null when it has no reward in one of them. */
+  /**
+   * The mean over sources of the z-score of its mean reward among all teachers; null when it has no reward in one of
+   * them.
+   */
   readonly meanZ: number | null
-  /** How much higher its reward is than the chosen one's, by task; null for the choice, and without a task in common. */
+  /**
+   * How much higher its reward is than the chosen teacher's, by task; null for the chosen one, and without a task in
+   * common.
+   */
   readonly againstChoice: Interval | null
 }
 
@@ -36,7 +42,9 @@ export interface Comparison {
   readonly scores: readonly TeacherScore[]
   /** Index of the choice; null when no teacher has a score. */
   readonly choice: number | null
-  /** Of the pairs of teachers and tasks both scored, those with the same verdict; null when there is no pair. */
+  /**
+   * The share of teacher pairs and tasks scored by both in which the two verdicts agree; null when there is no pair.
+   */
   readonly agreement: number | null
 }
 
@@ -45,7 +53,10 @@ export interface Tried {
   readonly trials: readonly TeacherTrial[]
 }
 
-/** Scores teachers that were tried on the same tasks; the highest mean z-score is the choice, then the cheaper, then the first named. */
+/**
+ * Scores teachers that were tried on the same tasks; the highest mean z-score wins, then the lower cost, then the first
+ * named.
+ */
 export function compareTeachers(tried: readonly Tried[]): Comparison {
   const sources = [...new Set(tried.flatMap(({ trials }) => trials.map(({ source }) => source)))].sort()
   const z = meanZs(tried, sources)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Expectation } from '../../../core/stage.ts'
 
-/** What a rollout is taken to use, for a forecast; nothing of what is made depends on it. */
+/** The assumed use of a rollout, for a forecast; it does not affect any result. */
 export const assumedOptions = {
   assume: z
     .strictObject({
@@ -21,7 +21,7 @@ export const assumedOptions = {
 
 type Assumed = z.output<z.ZodObject<typeof assumedOptions>>
 
-/** What a number of rollouts takes: every turn sends all that was said before. */
+/** Forecasts a number of rollouts: every turn resends everything said before. */
 export function expectRollouts(rollouts: number | null, concurrency: number, { assume, prices }: Assumed): Expectation {
   const { turns, firstPromptTokens, observationTokens, replyTokens, secPerTurn } = assume
   const input = turns * firstPromptTokens + ((observationTokens + replyTokens) * turns * (turns - 1)) / 2

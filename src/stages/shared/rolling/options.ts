@@ -4,7 +4,7 @@ import type { ModelSettings, Need, PlugInChoice } from '../../../core/stage.ts'
 
 const values = z.record(z.string(), z.unknown())
 
-/** A model and where it is reached. */
+/** A model and its address. */
 export const modelSettings = z.strictObject({
   model: z.string().min(1),
   engine: z.string().min(1).optional(),
@@ -15,7 +15,7 @@ export const modelSettings = z.strictObject({
 
 const choice = z.union([z.string().min(1), z.strictObject({ name: z.string().min(1), options: values.optional() })])
 
-/** How many rollouts are made, by whom and where; each of these has a default that works on any machine. */
+/** How many rollouts are made, by which agent and where; each of these has a default that works on any machine. */
 export const rollingOptions = {
   agent: choice.default('terminus-2').describe('A name, or a name with options.'),
   sandbox: choice.default('local'),
@@ -33,17 +33,17 @@ export const rollingOptions = {
     .describe('Limit for all rollouts of the stage; a recipe that stops at the limit resumes when it is raised.'),
 }
 
-/** The part of a model's settings that its answers depend on: not where it is reached. */
+/** The part of a model's settings that its answers depend on, which excludes its address. */
 export function identityOfModel({ apiBase: _, apiKeyEnv: __, ...rest }: ModelSettings): object {
   return rest
 }
 
-/** A plug-in that was named with or without options, as it was written down. */
+/** A plug-in named with or without options, as it was written. */
 export function chosen(plugIn: z.output<typeof choice>): PlugInChoice {
   return typeof plugIn === 'string' ? { name: plugIn } : plugIn
 }
 
-/** The same, to be made: a path counts from where it was written down. */
+/** The same, ready to be made: a path starts from where it was written. */
 export function located(plugIn: z.output<typeof choice>, context: PluginContext): PlugInChoice {
   const { name, ...rest } = chosen(plugIn)
   return { ...rest, name: moduleFrom(context, name) }
@@ -55,12 +55,12 @@ export function locatedModel<T extends ModelSettings>(settings: T, context: Plug
   return engine === undefined ? settings : { ...settings, engine: moduleFrom(context, engine) }
 }
 
-/** A judge, which may be a file itself. */
+/** A judge, which may itself be a file. */
 export function locatedJudge(judge: ModelSettings | undefined, context: PluginContext): ModelSettings | undefined {
   return judge && { ...locatedModel(judge, context), model: moduleFrom(context, judge.model) }
 }
 
-/** The models that have to be reached. A judge that is a file or a package is no model. */
+/** The models that must be reachable. A judge that is a file or a package is not a model. */
 export function neededModels(
   models: readonly (ModelSettings | null | undefined)[],
   judge: ModelSettings | undefined,
@@ -70,7 +70,7 @@ export function neededModels(
   return asked.flatMap((model) => (model ? [{ kind: 'model', model } as const] : []))
 }
 
-/** What rollouts cannot be made without. */
+/** What rollouts require. */
 export function needsOfRolling({
   teachers,
   agent,
@@ -89,7 +89,7 @@ export function needsOfRolling({
   ]
 }
 
-/** The plug-ins of a rollout, to be made. */
+/** The plug-ins of a rollout, ready to be made. */
 export function locatedPlugIns(
   {
     agent,

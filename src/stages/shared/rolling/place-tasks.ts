@@ -7,13 +7,16 @@ import { safeTaskName } from '../../../formats/harbor-task/draft.ts'
 import { loadTask } from '../../../formats/harbor-task/load.ts'
 import { ArchiveError, extractTar } from '../../../lib/tar.ts'
 
-/** A task without its archive, which lies on disk. */
+/** A task without its archive, which is unpacked on disk. */
 export type PlacedTask = Omit<TaskRow, 'archive'>
 
 /** No task's files are larger. */
 const limitBytes = 2 ** 30
 
-/** Unpacks the archive of a task, which may be anybody's, into `dir/folder`; what is no task, or another than it says, goes with the reason. */
+/**
+ * Unpacks the untrusted archive of a task into `dir/folder`; if it is not a task, or not the one it claims to be, drops
+ * it with the reason.
+ */
 export async function placeTask(row: TaskRow, dir: string, folder: string): Promise<Dropped | null> {
   const target = join(dir, folder)
   const refuse = async (drop: string, detail: string): Promise<Dropped> => {
@@ -32,7 +35,7 @@ export async function placeTask(row: TaskRow, dir: string, folder: string): Prom
   }
 }
 
-/** A name for the folder of the nth task; copies of a task get one each. */
+/** A folder name for the nth task; copies of a task get one each. */
 export function folderOf({ name }: Pick<TaskRow, 'name'>, nth: number): string {
   return `${safeTaskName(name.slice(name.lastIndexOf('/') + 1))}.${nth}`
 }

@@ -17,20 +17,20 @@ import type { RecipeTrace } from '../rollout-text/trace-row.ts'
 import { identityOfModel } from './options.ts'
 import { folderOf, type PlacedTask, placeTask } from './place-tasks.ts'
 
-/** One rollout of each task, all the same way. */
+/** One rollout of each task, all with the same settings. */
 export interface Rolling {
   readonly teacher: ModelSettings | null
   readonly agent: PlugInChoice
   readonly sandbox: PlugInChoice
   readonly concurrency: number
   readonly timeoutMultiplier?: number | undefined
-  /** Lets agents change the system under the tests of every task. */
+  /** Lets agents change the system that the tests of every task run on. */
   readonly agentMayModifySystem?: boolean | undefined
   readonly judge?: ModelSettings | undefined
   readonly budgetUsd?: number | undefined
 }
 
-/** A trace of a task, or why there is none, and what its trial was scored. */
+/** A trace of a task, or why there is none, and its trial's score. */
 export type Rolled = {
   readonly task: PlacedTask
   readonly trace: RecipeTrace | Dropped
@@ -38,8 +38,8 @@ export type Rolled = {
 }
 
 /**
- * Runs one trial of every task in a job below `workDir` and gives what became of each. The same tasks and settings again are the
- * same job: what it finished is read, the rest is run.
+ * Runs one trial of every task in a job below `workDir` and yields the outcomes. The same tasks and settings make the
+ * same job: finished trials are read, the rest are run.
  */
 export async function* rollTasks(
   rows: AsyncIterable<TaskRow> | Iterable<TaskRow>,
@@ -49,7 +49,7 @@ export async function* rollTasks(
   const { services } = at
   if (!services) throw new UserError('rollouts can be run only in a recipe', 'run the stage with ot-agent recipe run')
   const { concurrency, budgetUsd, judge, teacher: model, ...rest } = rolling
-  // Where a model is reached is no part of what is asked of it: a job goes on with the same model elsewhere.
+  // A model's address is not part of the identity: a job resumes with the same model elsewhere.
   const who = { model: model && identityOfModel(model), judge: judge && identityOfModel(judge) }
   const { placed, refused, name, tasksDir } = await placeAll(rows, { ...rest, ...who }, at)
   try {
@@ -62,7 +62,8 @@ export async function* rollTasks(
     const { signal } = at
     const tell = (line: string) => at.log(line)
     const request = { ...rest, model, judge, tasksDir, jobDir, concurrency, budgetUsd, signal, tell }
-    // Trials end in any order, another after a crash; rows come in the order of their tasks, so that they are always the same.
+    // Trials end in any order, and in a different one after a crash; rows come in the order of their tasks, so that
+    // they are always the same.
     const rolledBy = new Map<string, Rolled[]>()
     for await (const rolled of services.rollOut(request)) {
       const { folder } = rolled
@@ -81,7 +82,7 @@ export async function* rollTasks(
 
 type Placed = ReadonlyMap<string, PlacedTask>
 
-/** Puts all tasks into a folder that is named after them and the settings, as their job is. */
+/** Puts all tasks into a folder that is named, like their job, after the tasks and the settings. */
 async function placeAll(rows: AsyncIterable<TaskRow> | Iterable<TaskRow>, settings: object, at: StageContext) {
   const placing = draftOf(join(at.workDir, 'placing'))
   await rm(placing, { recursive: true, force: true })
@@ -106,7 +107,7 @@ async function placeAll(rows: AsyncIterable<TaskRow> | Iterable<TaskRow>, settin
   return { placed, refused, name, tasksDir }
 }
 
-/** A trial without an end: it must not be taken for a failure of the agent. */
+/** A trial without an ending must not be taken for a failure of the agent. */
 function* unfinished(open: ReadonlySet<string>, placed: Placed, budgetUsd: number | undefined): Iterable<Rolled> {
   if (open.size > 0 && budgetUsd !== undefined)
     throw new UserError(
@@ -120,7 +121,7 @@ function* unfinished(open: ReadonlySet<string>, placed: Placed, budgetUsd: numbe
     }
 }
 
-/** Stopped in the middle, by a person or the budget: the job runs it again. */
+/** Interrupted by a person or the budget: the job runs it again. */
 function wasCut(rolled: RolledOut): boolean {
   return isDropped(rolled) ? rolled.drop === 'cancelled' : 'end' in rolled && rolled.end === 'cancelled'
 }

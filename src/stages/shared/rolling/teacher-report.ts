@@ -1,6 +1,6 @@
 import type { Comparison, TeacherScore } from './compare-teachers.ts'
 
-/** The comparison of teachers for people: the table, the rule, and what the numbers cannot say. */
+/** The comparison of teachers for people: the table, the rule, and what the numbers do not show. */
 export function renderComparison(
   { scores, choice, agreement }: Comparison,
   { tasks, attempts }: { readonly tasks: number; readonly attempts: number },

@@ -2,11 +2,11 @@ import { canonicalJson } from '../../../lib/digest-json.ts'
 import { readJson } from '../../../lib/parse-json.ts'
 import type { RecipeTrace } from './trace-row.ts'
 
-/** Something an agent had done in one of its turns. */
+/** Something an agent executed in one of its turns. */
 export interface AgentCommand {
   /** What was typed, run or written, without its wrapping. */
   readonly text: string
-  /** Equal for equal commands, however long they were waited for. */
+  /** The same for equal commands, however long the agent waited for them. */
   readonly key: string
   /** Where its wrapping begins and ends in the turn. */
   readonly start: number
@@ -14,13 +14,13 @@ export interface AgentCommand {
 }
 
 export interface AgentTurn {
-  /** From 1, counted over the messages of the agent. */
+  /** From 1, counted over the agent's messages. */
   readonly number: number
   readonly content: string
   readonly commands: readonly AgentCommand[]
 }
 
-/** The turns of the agent with what it had done in each; context that was copied from elsewhere is left out. */
+/** The agent's turns with the commands in each; context copied from elsewhere is left out. */
 export function agentTurns({
   conversations,
   context_messages,
@@ -41,7 +41,7 @@ export function agentTurns({
     }))
 }
 
-/** A call that stands in a column of its own comes after all that was said. */
+/** A call from the separate column comes after all of the text. */
 function called(content: string) {
   return ({ name, arguments: text }: RecipeTrace['tool_calls'][number]): AgentCommand => {
     const found = fromJson(`{"name": ${JSON.stringify(name)}, "arguments": ${text || '{}'}}`) ?? plain(text)
@@ -49,7 +49,7 @@ function called(content: string) {
   }
 }
 
-/** The commands in one message of an agent: tool calls, the JSON or XML that terminal agents answer with, and blocks of code. */
+/** The commands in one message of an agent: tool calls, the JSON or XML of terminal agents, and code blocks. */
 function commandsOf(content: string): readonly AgentCommand[] {
   const said = withoutThoughts(content)
   const called = between(said, /<tool_call>\s*(?=\{)/g, /(?<=\})\s*<\/tool_call>/g, fromJson)
@@ -61,14 +61,17 @@ function commandsOf(content: string): readonly AgentCommand[] {
   return between(said, /```(?:bash|sh|shell|zsh|console|python|py)\s*\n/g, /```/g, plain)
 }
 
-/** What was only thought of was not done. Blanks keep every place where it was. */
+/** Blanks out thoughts, which were not executed; blanks keep every position the same. */
 function withoutThoughts(content: string): string {
   return content.replace(/<think>[\s\S]*?(<\/think>|$)/g, (thought) => ' '.repeat(thought.length))
 }
 
 type Found = Pick<AgentCommand, 'text' | 'key'>
 
-/** What stands between an opening and the first closing after it. Each is looked for once: a message may open very many and close none. */
+/**
+ * The text between an opening and the first closing after it. Each is searched for once: a message may open very many
+ * and close none.
+ */
 function between(
   content: string,
   opening: RegExp,
@@ -104,7 +107,7 @@ function fromJson(text: string): Found | null {
   return { text: textsIn(rest).join('\n'), key: canonicalJson([name, rest]) }
 }
 
-/** A reply that is JSON with a list of commands, possibly among other words. */
+/** A reply that is JSON with a list of commands, possibly surrounded by other text. */
 function fromReply(content: string): AgentCommand[] {
   const [start, end] = [content.indexOf('{'), content.lastIndexOf('}') + 1]
   const reply = start < 0 ? null : parse(content.slice(start, end))

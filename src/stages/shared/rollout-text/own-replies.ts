@@ -1,6 +1,6 @@
 import type { RecipeTrace } from './trace-row.ts'
 
-/** Indexes of what the model replied in this row's own conversation. */
+/** Indexes of the model's replies in this row's own conversation. */
 export function ownReplies({ conversations, turn_marks, context_messages }: RecipeTrace): number[] {
   const handed = new Set(turn_marks.filter(({ mark }) => mark === 'context').map(({ message }) => message))
   return conversations.flatMap(({ role }, message) =>
@@ -8,7 +8,7 @@ export function ownReplies({ conversations, turn_marks, context_messages }: Reci
   )
 }
 
-/** The same row, ending with a message. */
+/** The same row, truncated after a message. */
 export function upTo(row: RecipeTrace, last: number): RecipeTrace {
   const within = <T extends { readonly message: number }>(items: readonly T[]) =>
     items.filter(({ message }) => message <= last)

@@ -1,4 +1,4 @@
-/** A secret in a text: what kind, and where. Never what it is. */
+/** A secret in a text: its kind and position, never its value. */
 export interface FoundSecret {
   readonly kind: string
   readonly start: number
@@ -7,15 +7,18 @@ export interface FoundSecret {
 
 interface Shape {
   readonly kind: string
-  /** What no secret of this shape is without, in lower case: a quick look spares most texts the slow one. */
+  /**
+   * Lower-case strings of which every secret of this shape contains one: a quick test spares most texts the slow
+   * search.
+   */
   readonly holds: readonly string[]
-  /** Its first group, or else all of it, is the secret. */
+  /** Its first group, or otherwise the whole match, is the secret. */
   readonly pattern: RegExp
-  /** The shape alone says little: only what looks drawn at random counts. */
+  /** The shape alone is weak evidence: only random-looking values count. */
   readonly vague?: boolean
 }
 
-/** Specific shapes first: where two overlap, the first has it. */
+/** Specific shapes first: where two overlap, the first wins. */
 const shapes: readonly Shape[] = [
   {
     kind: 'private-key',
@@ -48,7 +51,7 @@ const shapes: readonly Shape[] = [
   },
 ]
 
-/** Every secret in a text by its shape, and every one of `known` values, in order and without overlaps. */
+/** Every secret in a text by its shape, and every occurrence of a `known` value, in order and without overlaps. */
 export function findSecrets(text: string, known: readonly string[] = []): readonly FoundSecret[] {
   const found: FoundSecret[] = known.flatMap((value) => placesOf(text, value))
   const lower = text.toLowerCase()
@@ -63,7 +66,7 @@ export function findSecrets(text: string, known: readonly string[] = []): readon
   return found.sort((a, b) => a.start - b.start)
 }
 
-/** A text without its secrets: each is replaced by its kind. */
+/** A text with each secret replaced by its kind. */
 export function redactSecrets(text: string, known: readonly string[] = []): string {
   let redacted = ''
   let from = 0
@@ -81,7 +84,7 @@ function placesOf(text: string, value: string): FoundSecret[] {
   return found
 }
 
-/** Words of documentation, and values that are not random enough. */
+/** Words from documentation, and values that are not random enough. */
 function isPlaceholder(secret: string): boolean {
   return (
     /example|placeholder|dummy|changeme|your[_-]?|x{6}|\.\.\.|1234567890abcdef/i.test(secret) ||
@@ -89,7 +92,7 @@ function isPlaceholder(secret: string): boolean {
   )
 }
 
-/** Letters and digits without a pattern: neither a word, a path, a version nor a hash of a commit. */
+/** Letters and digits without a pattern: not a word, a path, a version or a commit hash. */
 function looksRandom(secret: string): boolean {
   if (!/\d/.test(secret) || !/[a-z]/i.test(secret) || /^[0-9a-f-]+$/.test(secret) || /[/.].*[/.]/.test(secret))
     return false

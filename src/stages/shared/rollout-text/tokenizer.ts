@@ -5,7 +5,7 @@ import { messageOf, UserError } from '../../../core/errors.ts'
 import { readTextIfExists } from '../../../lib/files.ts'
 import { readJson } from '../../../lib/parse-json.ts'
 
-/** How many tokens a text is, by a tokenizer.json of this machine; a tokenizer_config.json beside it is used too. */
+/** Counts a text's tokens with a local tokenizer.json; a tokenizer_config.json next to it is used too. */
 export async function loadTokenizer(path: string): Promise<(text: string) => number> {
   const { Tokenizer } = await import('@huggingface/tokenizers')
   const { definition, config } = await readFiles(path)
@@ -18,7 +18,7 @@ export async function loadTokenizer(path: string): Promise<(text: string) => num
   }
 }
 
-/** What a tokenizer's counts depend on. */
+/** A digest of everything a tokenizer's counts depend on. */
 export async function digestTokenizer(path: string): Promise<string> {
   const { definition, config } = await readFiles(path)
   return createHash('sha256').update(definition).update('\0').update(config).digest('hex')

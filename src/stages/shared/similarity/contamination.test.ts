@@ -7,7 +7,7 @@ import { Contamination } from './contamination.ts'
 const about = { title: 'A benchmark', source: 'a test', licence: 'none' }
 const usual = { words: 8, similarity: 0.8 }
 
-/** What a text is compared with once a pack was written and read again. */
+/** The comparison for a pack of these texts, after writing and reading it. */
 function knowing(texts: readonly string[], likeness = usual, words = 8) {
   const tasks = texts.map((instruction, i) => ({ id: `t${i}`, instruction }))
   const bytes = renderPack(makePack('held-out', tasks, words), about)

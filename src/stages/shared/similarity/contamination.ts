@@ -11,15 +11,15 @@ import {
 import { SimilarTexts } from '../../../lib/similar-texts.ts'
 import { passingWordHashes, runHashes, wordHashes } from '../../../lib/word-hashes.ts'
 
-/** What counts as held by a benchmark. */
+/** When a text counts as contained in a benchmark. */
 export interface Likeness {
-  /** How many words in a row. */
+  /** How many consecutive words must match. */
   readonly words: number
-  /** This part of all short runs of words. */
+  /** Or which share of all short word runs. */
   readonly similarity: number
 }
 
-/** Tells texts that benchmarks hold from others. */
+/** Finds texts that benchmarks contain. */
 export class Contamination {
   private readonly runs: readonly KnownRuns[]
   private readonly tasks: readonly { readonly benchmark: string; readonly id: string }[]
@@ -45,7 +45,7 @@ export class Contamination {
     this.runs = [...new Set(packs.map(({ words }) => words))].map((words) => new KnownRuns(packs, words))
   }
 
-  /** Which benchmark task a text holds words of; null when none. */
+  /** The benchmark task whose words a text contains; null when there is none. */
   find(text: Uint8Array | string): string | null {
     const { words: least } = this.likeness
     const words = typeof text === 'string' ? wordHashes(text) : passingWordHashes(text)
@@ -53,7 +53,7 @@ export class Contamination {
       const hit = known.find(words, least)
       if (hit !== null) return `${least} words in a row of ${this.nameOf(hit)}`
     }
-    // Short texts, and those of numbers only, have no runs that tell.
+    // Short texts, and those of numbers only, have no distinctive runs.
     const whole = this.tasksOf(words.length, words.length) > 0 ? this.wholes.get(digestOf(words)) : undefined
     if (whole !== undefined) return `the whole of ${this.nameOf(whole)}`
     return this.findSimilar(words)
@@ -62,7 +62,7 @@ export class Contamination {
   private findSimilar(words: Uint32Array): string | null {
     const { similarity } = this.likeness
     if (!this.mayBeSimilar(words.length)) return null
-    // Numbers of few bits agree by chance as well.
+    // Signatures of few bits also agree by chance.
     const byChance = 2 ** -signatureBits
     const twin = this.similar.find(shortSignature(words), byChance + (1 - byChance) * similarity)
     if (!twin) return null
@@ -91,7 +91,10 @@ export class Contamination {
   }
 }
 
-/** Which task has a given run of words. Most runs are of none, which one bit tells without a look into the table. */
+/**
+ * Looks up the task of a given word run. Most runs belong to none, which a single bit shows without accessing the
+ * table.
+ */
 class KnownRuns {
   private readonly bits = new Uint32Array(2 ** (keyBits - 5))
   private readonly first = new Map<number, number>()
@@ -123,11 +126,11 @@ class KnownRuns {
     }
   }
 
-  /** The task that has `least` words of a text in a row; null when none has. */
+  /** The task that shares `least` consecutive words with a text; null when there is none. */
   find(words: Uint32Array, least: number): number | null {
     if (words.length < least) return null
     const runs = runHashes(words, this.words)
-    // Words in a row are runs in a row.
+    // Consecutive words are consecutive runs.
     const needed = least - this.words + 1
     let inARow = 0
     for (let i = 0; i < runs.length; i++) {

@@ -6,7 +6,7 @@ import { digestJson } from '../../../lib/digest-json.ts'
 import { Contamination } from './contamination.ts'
 import { type ComparedRow, textOf } from './texts.ts'
 
-/** Benchmarks that training sets of agents are measured by: the seven that are reported, an earlier one, and the two that recipes are chosen by. */
+/** The benchmarks used for agents: the seven usually reported, an earlier one, and the two used to choose recipes. */
 const usualBenchmarks = [
   'swe-bench-verified',
   'terminal-bench-2',
@@ -46,7 +46,9 @@ export const decontaminationOptions = z.strictObject({
 
 type Options = z.output<typeof decontaminationOptions>
 
-/** Drops every row that holds words of a benchmark; its result says which benchmark lost whom. */
+/**
+ * Drops every row that contains a benchmark's words; its result says how many rows were dropped for which benchmark.
+ */
 export function decontaminate(of: ComparedRow, written: Options, context: PluginContext): OrderedFilter {
   const options = located(written, context)
   return {
@@ -81,7 +83,7 @@ export function decontaminate(of: ComparedRow, written: Options, context: Plugin
   }
 }
 
-/** Paths count from where they were written down. */
+/** Paths start from where they were written. */
 function located(options: Options, context: PluginContext): Options {
   const { packs, benchmarks } = options
   return {
@@ -99,7 +101,7 @@ async function needsOf(options: Options): Promise<readonly Need[]> {
   }))
 }
 
-/** A rehearsal compares with the packs that are there. */
+/** A rehearsal compares with the packs that exist. */
 async function rehearsed(options: Options, { rehearsal }: StageContext): Promise<Options> {
   if (!rehearsal) return options
   const missing = (await missingPacks(options)).map(({ benchmark }) => benchmark)

@@ -3,7 +3,7 @@ import { BoundaryError } from '../../../core/errors.ts'
 import type { Need, StageContext } from '../../../core/stage.ts'
 import { cosine, hashedVector, meanVector } from './vectors.ts'
 
-/** Where embeddings come from: an OpenAI-compatible endpoint. Without one, hashed words stand in. */
+/** Where embeddings come from: an OpenAI-compatible endpoint, or hashed words if there is none. */
 export const embeddingOptions = z.strictObject({
   apiBase: z.url(),
   model: z.string(),
@@ -11,7 +11,7 @@ export const embeddingOptions = z.strictObject({
 })
 type EmbeddingOptions = z.output<typeof embeddingOptions>
 
-/** The endpoint that embeddings come from. Its key may be left out: many servers want none. */
+/** The endpoint required for embeddings. Its key may be omitted: many servers need none. */
 export function needsOfEmbeddings(options: EmbeddingOptions | undefined): readonly Need[] {
   if (options === undefined) return []
   const { apiBase, model, apiKeyEnv } = options
@@ -19,12 +19,12 @@ export function needsOfEmbeddings(options: EmbeddingOptions | undefined): readon
   return [{ kind: 'model', model: { model, engine: 'openai-compatible', apiBase, ...key } }]
 }
 
-/** A mean of examples, in whatever form its embedder likes. */
+/** A mean of examples, in a form private to its embedder. */
 export type Mean = Float64Array
 
 export interface Embedder {
   mean(texts: readonly string[]): Promise<Mean>
-  /** How much nearer a text is to one mean than to the other. */
+  /** How much closer a text is to one mean than to the other. */
   score(text: string, near: Mean, far: Mean | null): Promise<number>
 }
 

@@ -2,7 +2,7 @@ import type { OrderedFilter, WholeFilter } from '../../../core/stage.ts'
 import { FirstKeys } from '../../../lib/first-keys.ts'
 import type { ComparedRow } from './texts.ts'
 
-/** What makes two rows the same, as SQL: a column, or 64 bits of a hash of what they say. */
+/** What makes two rows the same, as SQL: a column, or 64 bits of a hash of their text. */
 const keys = {
   task: {
     instruction: { hash: "regexp_replace(lower(instruction), '\\s+', ' ', 'g')" },
@@ -20,7 +20,7 @@ export function exactDuplicates<Of extends ComparedRow>(of: Of, by: DuplicateKey
   return 'hash' in key ? sameHash(of, key.hash) : sameColumn(of, key.column)
 }
 
-/** Texts are read once, together with filters that read them too. */
+/** Texts are read once, together with other filters that read them. */
 function sameHash(of: ComparedRow, said: string): OrderedFilter {
   return {
     kind: 'ordered-filter',
@@ -40,7 +40,7 @@ function sameHash(of: ComparedRow, said: string): OrderedFilter {
   }
 }
 
-/** A column is compared by the database, which reads nothing else. */
+/** The database compares a column and reads nothing else. */
 function sameColumn(of: ComparedRow, column: string): WholeFilter {
   return {
     kind: 'set-filter',

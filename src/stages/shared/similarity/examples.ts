@@ -7,7 +7,7 @@ import { needsOfFiles } from '../records/needs-of-files.ts'
 
 const provide = 'each record has the text `instruction`'
 
-/** The instructions of files of examples, for filters that learn from them. */
+/** The instructions in files of examples, for filters that learn from them. */
 export async function loadExamples(path: string): Promise<readonly string[]> {
   const texts: string[] = []
   for await (const read of readAllRecords(await inputFiles(path, recordFiles))) {
@@ -20,13 +20,13 @@ export async function loadExamples(path: string): Promise<readonly string[]> {
   return texts
 }
 
-/** The files of examples that a filter learns from. */
+/** The example files that a filter requires. */
 export async function needsOfExamples(paths: readonly string[]): Promise<readonly Need[]> {
   const needs = paths.map((path) => needsOfFiles(path, recordFiles, 'examples to learn from'))
   return (await Promise.all(needs)).flat()
 }
 
-/** A digest of the examples: what a filter keeps depends on them. */
+/** A digest of the examples, which determine what a filter keeps. */
 export async function digestExamples(paths: readonly string[]): Promise<string> {
   const digests = paths.map(async (path) => digestFiles(await inputFiles(path, recordFiles)))
   return digestJson(await Promise.all(digests))

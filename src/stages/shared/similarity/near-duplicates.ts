@@ -17,7 +17,7 @@ export const nearOptions = z.strictObject({
   words: z.int().min(1).max(20).default(5).describe('Words of a run.'),
 })
 
-/** Keeps the first of rows that say nearly the same, by MinHash. */
+/** Keeps the first of nearly identical rows, by MinHash. */
 export function nearDuplicates(of: ComparedRow, options: z.output<typeof nearOptions>): OrderedFilter {
   return {
     kind: 'ordered-filter',

@@ -1,7 +1,7 @@
 /** The kind of rows whose texts are compared. */
 export type ComparedRow = 'task' | 'trace'
 
-/** What a row says in UTF-8, as SQL: a task's instruction, or all that was said in a trace. */
+/** A row's text in UTF-8, as SQL: a task's instruction, or a trace's whole conversation. */
 export const textOf: Readonly<Record<ComparedRow, string>> = {
   task: 'encode(instruction)',
   trace: 'encode(array_to_string(list_transform(conversations, message -> message.content), chr(10)))',

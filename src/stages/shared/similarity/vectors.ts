@@ -1,15 +1,15 @@
 import { mixed, runHashes, wordHashes } from '../../../lib/word-hashes.ts'
 
-/** Numbers of a hashed vector. */
+/** The length of a hashed vector. */
 export const vectorSize = 4096
 
-/** A text as a unit vector of its words and pairs of words, each hashed to a place: no model, no download. Sparse: place to weight. */
+/** A text as a sparse unit vector (position to weight) of its hashed words and word pairs: no model, no download. */
 export function hashedVector(text: string): ReadonlyMap<number, number> {
   const counts = new Map<number, number>()
   const words = wordHashes(text)
   const add = (hash: number) => {
     const place = hash % vectorSize
-    // Half of the hashes count down, so that collisions cancel out instead of adding up.
+    // Half of the hashes count negatively, so that collisions cancel out instead of adding up.
     counts.set(place, (counts.get(place) ?? 0) + (mixed(hash) & 1 ? 1 : -1))
   }
   for (const word of words) add(mixed(word))
@@ -18,7 +18,7 @@ export function hashedVector(text: string): ReadonlyMap<number, number> {
   return new Map([...counts].map(([place, count]) => [place, length > 0 ? count / length : 0]))
 }
 
-/** The mean of some vectors, made a unit vector again; dense. */
+/** The mean of some vectors, normalized again; dense. */
 export function meanVector(vectors: readonly ReadonlyMap<number, number>[]): Float64Array {
   const sum = new Float64Array(vectorSize)
   for (const vector of vectors) for (const [place, weight] of vector) sum[place] = (sum[place] ?? 0) + weight

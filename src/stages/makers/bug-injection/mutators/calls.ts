@@ -34,7 +34,7 @@ const pairs = [
 ] as const
 const twins = new Map(pairs.flatMap(([a, b]) => [[a, b] as const, [b, a] as const]).map(([a, b]) => [a as string, b]))
 
-/** Calls of the wrong function, and calls that leave something out. */
+/** Calls to the wrong function, and calls that leave something out. */
 export const callMutators: readonly Mutator[] = [
   {
     name: 'wrong-method',
@@ -52,7 +52,7 @@ export const callMutators: readonly Mutator[] = [
       const parts = childrenOf(node)
       const comma = parts.findLastIndex(({ name }) => name === ',')
       const [before, last, end] = [parts[comma - 1], parts.at(-2), parts.at(-1)]
-      // A comma at the end separates nothing.
+      // A trailing comma separates nothing.
       if (!before || !last || last.name === ',' || end?.name !== ')') return []
       return [{ from: before.to, to: last.to, insert: '' }]
     },

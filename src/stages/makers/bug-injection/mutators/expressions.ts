@@ -16,30 +16,30 @@ const arithmeticMutator = tokenMutator(
 )
 const texts = /^(?:String|ContinuedString|FormatString|TemplateString|ArrayExpression|ArrayComprehensionExpression)$/
 
-/** Whether a text or a list stands on one side of an operator, perhaps repeated. */
+/** Whether either side of an operator is a string or a list, possibly repeated. */
 function joinsTexts({ parent }: SyntaxNode): boolean {
   return (parent ? childrenOf(parent) : []).some(
     (part) => texts.test(part.name) || (part.name === 'BinaryExpression' && texts.test(part.firstChild?.name ?? '')),
   )
 }
 
-/** Whether a number would look odd there: people do not write `x - 0` or `x * 1`. */
+/** Whether a number would look odd there: nobody writes `x - 0` or `x * 1`. */
 function isIdle(value: number, { parent }: SyntaxNode, source: Source): boolean {
   if (parent?.name === 'ParenthesizedExpression') return isIdle(value, parent, source)
   const operator = (parent ? childrenOf(parent) : []).find(({ name }) => /^(?:ArithOp|BitOp|UpdateOp)$/.test(name))
   return operator !== undefined && value <= (/^[*/%]/.test(textOf(source, operator)) ? 1 : 0)
 }
 
-/** Without the brackets that only the negation needed. */
+/** Removes brackets that only the negation needed. */
 function unwrapped(text: string, kind: string): string {
   return kind === 'ParenthesizedExpression' && !text.includes('\n') ? text.slice(1, -1) : text
 }
 
-/** Operators that become another of their kind, and conditions that are turned round. */
+/** Replaces operators with others of their kind, and inverts conditions. */
 export const operatorMutators: readonly Mutator[] = [
   {
     ...arithmeticMutator,
-    // Strings and lists can only be joined. With another operator the code fails at once.
+    // Strings and lists can only be concatenated. With another operator, the code fails at once.
     find: (node, source) => (joinsTexts(node) ? [] : arithmeticMutator.find(node, source)),
   },
   tokenMutator('comparison-flip', comparisons, ['CompareOp'], ['BinaryExpression']),
@@ -56,7 +56,7 @@ export const operatorMutators: readonly Mutator[] = [
       const inner = condition && textOf(source, condition)
       if (!condition || !inner) return []
       const not = source.language === 'python' ? 'not ' : '!'
-      // `not (not a)` and brackets around one name are what no person writes.
+      // Nobody writes `not (not a)` or brackets around a single name.
       const [operator, operand] = condition.name === 'UnaryExpression' ? childrenOf(condition) : []
       if (operator && operand && textOf(source, operator) === not.trim())
         return [replace(condition, unwrapped(textOf(source, operand), operand.name))]
@@ -88,7 +88,7 @@ export const operatorMutators: readonly Mutator[] = [
 
 const single = /^(?:VariableName|MemberExpression|CallExpression|Boolean|BooleanLiteral|this|ParenthesizedExpression)$/
 
-/** What an `if` or `while` asks. */
+/** The condition of an `if` or `while`. */
 function conditionIn(node: SyntaxNode, language: 'python' | 'javascript') {
   if (node.name !== 'IfStatement' && node.name !== 'WhileStatement') return null
   const condition = childrenOf(node)[1]
@@ -108,7 +108,7 @@ const anywhere = [
   ],
 ]
 
-/** Numbers, texts and truths that become others. */
+/** Changes numbers, strings and booleans. */
 export const constantMutators: readonly Mutator[] = [
   {
     name: 'off-by-one',

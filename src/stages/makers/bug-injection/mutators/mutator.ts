@@ -1,14 +1,14 @@
 import type { SyntaxNode } from '@lezer/common'
 import { childrenOf, type Source } from '../source.ts'
 
-/** A stretch of a file that is replaced. */
+/** A range of a file and its replacement. */
 export interface Edit {
   readonly from: number
   readonly to: number
   readonly insert: string
 }
 
-/** One way to break code: which edits it knows for a node of a syntax tree. */
+/** One way to break code: the edits it can make at a node of a syntax tree. */
 export interface Mutator {
   /** Kebab-case: yields are counted by it. */
   readonly name: string
@@ -20,12 +20,12 @@ export function textOf({ text }: Source, { from, to }: { readonly from: number; 
   return text.slice(from, to)
 }
 
-/** The edit that puts something in a node's place. */
+/** The edit that replaces a node. */
 export function replace({ from, to }: { readonly from: number; readonly to: number }, insert: string): Edit {
   return { from, to, insert }
 }
 
-/** A mutator that changes single tokens by a table, where they stand in one of these kinds of node. */
+/** A mutator that replaces single tokens by a table, within nodes of these kinds. */
 export function tokenMutator(
   name: string,
   table: Readonly<Record<string, string>>,
@@ -44,8 +44,9 @@ export function tokenMutator(
 }
 
 /**
- * The edits that take a statement away. An empty statement in its place would give the bug away, so that its lines go, and with it a condition that held
- * nothing else. Only where the language wants a statement one that does nothing stays.
+ * The edits that remove a statement. An empty statement in its place would give the bug away, so its lines are removed,
+ * and with them a condition that contained nothing else. If the language requires a statement, one that does nothing
+ * remains.
  */
 export function withoutStatement(node: SyntaxNode, source: Source): Edit[] {
   const target = withConditions(node)
@@ -60,7 +61,7 @@ export function withoutStatement(node: SyntaxNode, source: Source): Edit[] {
   return [replace({ from, to }, language === 'python' ? 'pass' : target.parent?.name === 'Block' ? '' : ';')]
 }
 
-/** Where the comment begins that stands directly above a line, with the same margin: it may tell what the line was there for. */
+/** Where the comment directly above a line with the same indentation begins: it may explain what the line was for. */
 function commentsAbove(text: string, start: number): number {
   const margin = /^[ \t]*/.exec(text.slice(start))?.[0] ?? ''
   const above = text.lastIndexOf('\n', start - 2) + 1
@@ -69,7 +70,7 @@ function commentsAbove(text: string, start: number): number {
   return isComment ? commentsAbove(text, above) : start
 }
 
-/** The statement, or the `if` around it that holds nothing else. */
+/** The statement, or the surrounding `if` that contains nothing else. */
 function withConditions(node: SyntaxNode): SyntaxNode {
   const { parent } = node
   const isBlock = parent !== null && /^(?:Body|Block)$/.test(parent.name)
@@ -85,21 +86,21 @@ function others(node: SyntaxNode): SyntaxNode[] {
     : []
 }
 
-/** Where the next line starts; of two empty lines that would meet one goes. */
+/** Where the next line starts; if two empty lines would meet, one is removed. */
 function lineAfter(text: string, start: number, end: number): number {
   const next = text.indexOf('\n', end) + 1 || text.length
   const [blank = ''] = /^[ \t]*\r?\n/.exec(text.slice(next)) ?? []
   return /(?:^|\n)[ \t]*\r?\n$/.test(text.slice(0, start)) ? next + blank.length : next
 }
 
-/** The edit that leaves a block of Python empty, on a line of its own as others write it. */
+/** The edit that empties a Python block, with `pass` on its own line as people write it. */
 export function emptied(body: SyntaxNode, source: Source): Edit {
   const { from, to } = withoutLineEnd(body, source)
   const margin = /^:[ \t]*(?:#[^\n]*)?(\r?\n[ \t]+)/.exec(source.text.slice(from, to))?.[1]
   return { from, to, insert: margin === undefined ? ': pass' : `:${margin}pass` }
 }
 
-/** Blocks of Python reach over their last line end, which the next line still needs. */
+/** Python blocks extend past their final line break, which the next line still needs. */
 export function withoutLineEnd(
   { from, to }: SyntaxNode,
   { text }: Source,

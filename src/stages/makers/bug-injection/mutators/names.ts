@@ -27,14 +27,14 @@ export const nameMutators: readonly Mutator[] = [
   },
 ]
 
-/** Functions of the language that fail at once with their arguments the other way round: a mistake that is never kept. */
+/** Built-in functions that fail at once when their arguments are swapped: such a mutant is never kept. */
 function isObvious({ prevSibling: callee }: SyntaxNode, source: Source): boolean {
   return (
     callee !== null && /^(?:isinstance|issubclass|hasattr|getattr|setattr|super|open)$/.test(textOf(source, callee))
   )
 }
 
-/** The first two arguments, where each is one value by position. */
+/** The first two arguments, if both are single positional values. */
 function plainArguments(list: SyntaxNode): SyntaxNode[] {
   const [, first, comma, second, end] = childrenOf(list)
   const isPlain = first && comma?.name === ',' && second && (end?.name === ',' || end?.name === ')')
@@ -48,11 +48,11 @@ const readers = new Set([
 
 function isRead(node: SyntaxNode): boolean {
   const { parent } = node
-  // The name of a keyword argument is no variable.
+  // The name of a keyword argument is not a variable.
   return parent !== null && readers.has(parent.name) && node.nextSibling?.name !== 'AssignOp'
 }
 
-/** Names that a function takes or sets itself, without what functions within it do. */
+/** Names that a function takes or sets itself, excluding functions within it. */
 function variablesOf(around: SyntaxNode, source: Source): string[] {
   const names = new Set<string>()
   const isWithin = (node: SyntaxNode) => functionAround(node)?.from === around.from

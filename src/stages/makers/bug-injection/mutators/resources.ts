@@ -7,7 +7,7 @@ const releasing = new Set([
   ...['destroy', 'removeListener', 'removeEventListener', 'off', 'unsubscribe', 'clearTimeout', 'clearInterval', 'end'],
 ])
 
-/** Things that are not released, and things that are shared where a copy was meant. */
+/** Resources that are not released, and objects shared where a copy was intended. */
 export const resourceMutators: readonly Mutator[] = [
   {
     name: 'resource-leak',
@@ -27,7 +27,7 @@ export const resourceMutators: readonly Mutator[] = [
   },
 ]
 
-/** `file.close()` and the like, as a statement of its own. */
+/** `file.close()` and the like, as a separate statement. */
 function isRelease(statement: SyntaxNode, source: Source): boolean {
   const call = statement.firstChild?.name === 'CallExpression' ? statement.firstChild : null
   const callee = call?.firstChild
@@ -35,14 +35,14 @@ function isRelease(statement: SyntaxNode, source: Source): boolean {
   return name ? releasing.has(textOf(source, name)) : false
 }
 
-/** `with open(x) as file:` becomes `file = open(x)`, and its body loses one level. */
+/** `with open(x) as file:` becomes `file = open(x)`, and its body loses one level of indentation. */
 function openedOnly(node: SyntaxNode, source: Source): Edit[] {
   const [, opened, as, name, body, more] = childrenOf(node)
   if (node.name !== 'WithStatement' || as?.name !== 'as' || body?.name !== 'Body' || more || !opened || !name) return []
   const margin = /[ \t]*$/.exec(source.text.slice(0, node.from))?.[0] ?? ''
   const text = textOf(source, withoutLineEnd(body, source))
   const first = /^:[ \t]*(?:#[^\n]*)?\n([ \t]+)/.exec(text)?.[1]
-  // A text over several lines would change with its margin.
+  // A multi-line string would change with its indentation.
   if (first === undefined || !first.startsWith(margin) || /"""|'''/.test(text)) return []
   const lines = text.slice(text.indexOf('\n') + 1).split('\n')
   const moved = lines.map((line) => (line.startsWith(first) ? margin + line.slice(first.length) : line))
@@ -56,7 +56,7 @@ function withoutFinally(node: SyntaxNode, source: Source): Edit[] {
   const at = parts.findIndex(({ name }) => name === 'finally')
   const [before, body] = [parts[at - 1], parts[at + 1]]
   if (at < 0 || before?.name !== 'Body' || body?.name !== 'Body' || body !== parts.at(-1)) return []
-  // With handlers a try statement needs no end.
+  // With handlers, a try statement needs no `finally`.
   return parts.some(({ name }) => name === 'except')
     ? [{ from: withoutLineEnd(before, source).to, to: withoutLineEnd(body, source).to, insert: '' }]
     : [emptied(body, source)]

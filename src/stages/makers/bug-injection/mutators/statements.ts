@@ -2,7 +2,7 @@ import type { SyntaxNode } from '@lezer/common'
 import { childrenOf, functionAround } from '../source.ts'
 import { type Edit, emptied, type Mutator, replace, textOf, withoutStatement } from './mutator.ts'
 
-/** Things that are no longer there: branches, statements, results, waits, checks, throws. */
+/** Removes things: branches, statements, results, waits, checks, throws. */
 export const removalMutators: readonly Mutator[] = [
   {
     name: 'removed-branch',
@@ -82,12 +82,12 @@ export const removalMutators: readonly Mutator[] = [
   },
 ]
 
-/** Which keyword of a try statement a part belongs to. */
+/** The keyword of a try statement that a part belongs to. */
 function partBefore(parts: readonly SyntaxNode[], index: number): string | undefined {
   return parts.slice(0, index).findLast(({ name }) => ['try', 'except', 'else', 'finally'].includes(name))?.name
 }
 
-/** Loops that end elsewhere. */
+/** Makes loops end elsewhere. */
 export const flowMutators: readonly Mutator[] = [
   {
     name: 'loop-bound',
@@ -95,7 +95,7 @@ export const flowMutators: readonly Mutator[] = [
       const bound = source.language === 'python' ? rangeEnd(node, source.text) : forBound(node)
       if (!bound) return []
       const text = textOf(source, bound)
-      // `0 - 1` is what no person writes.
+      // Nobody writes `0 - 1`.
       const isNumber = /^\d{1,9}$/.test(text)
       return [-1, 1].map((by) =>
         replace(bound, isNumber ? String(Number(text) + by) : `${operand(text)} ${by < 0 ? '-' : '+'} 1`),
@@ -134,7 +134,7 @@ function rangeEnd(node: SyntaxNode, text: string): SyntaxNode | null {
   return values[Math.min(1, values.length - 1)] ?? null
 }
 
-/** Whether `continue` is allowed where `break` is: the nearest thing that either leaves is a loop. */
+/** Whether `continue` is allowed where `break` is: the nearest enclosing construct that either exits is a loop. */
 function isInLoop(node: SyntaxNode): boolean {
   for (let around = node.parent; around; around = around.parent) {
     if (/^(?:For|While|Do)Statement$/.test(around.name)) return true

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
-/** What a program gave: a value, an error, or nothing in time. */
+/** The result of a program: a value, an error, or a timeout. */
 export const answerSchema = z.object({
   kind: z.enum(['value', 'error', 'endless']),
   text: z.string(),
   type: z.string(),
   /** Whether printing it shows the same text. */
   plain: z.boolean(),
-  /** Whether it was an iterator, of which the items are shown. */
+  /** Whether it was an iterator, whose items are shown. */
   listed: z.boolean(),
 })
 export type Answer = z.output<typeof answerSchema>
@@ -19,7 +19,7 @@ export const programSchema = z.object({
 })
 export type Program = z.output<typeof programSchema>
 
-/** A program that a user could have written, and what it gives with and without the bug; both were run. */
+/** A program that a user could have written, and its results with and without the bug; both were actually run. */
 export interface Example {
   readonly language: 'python' | 'javascript'
   readonly program: Program
@@ -27,7 +27,7 @@ export interface Example {
   readonly actual: Answer
 }
 
-/** The programs on which the versions differ in a way that can be shown, the plainest first, one per text. */
+/** Programs for which the versions differ in a way that can be shown, simplest first, one per text. */
 export function chooseExamples(
   language: Example['language'],
   programs: readonly Program[],
@@ -43,10 +43,10 @@ export function chooseExamples(
 
 /** Errors that only show that the program itself is wrong. */
 const ownMistakes = /^(?:NameError|ImportError|ModuleNotFoundError|SyntaxError|ReferenceError|AssertionError)\b/
-/** Addresses, places on a disk, and classes of tests mean nothing to a reader. */
+/** Addresses, disk paths and test classes, which mean nothing to a reader. */
 const meaningless = / at 0x[0-9a-f]+|\/var\/tmp\/|\/app\/|file:\/\/|\btests?[._]|__main__/
 
-/** Attributes that a class keeps to itself: no user reports those. */
+/** Private attributes of a class: no user reports those. */
 const hidden = /\._(?!_)\w/
 
 function isTelling(program: Program, good: Answer, bad: Answer): boolean {
@@ -64,12 +64,12 @@ function isTelling(program: Program, good: Answer, bad: Answer): boolean {
 const slips =
   /^(?:NameError|UnboundLocalError|ReferenceError)\b|^TypeError: (?:(?:(?:unsupported|bad) operand type|can't multiply sequence|can only concatenate|can't concat)(?!.*\bNoneType\b)|.*\b(?:missing|takes|got an unexpected|got multiple)\b.*\bargument|.*\bexpected (?:at (?:least|most) )?\d+ arguments?)/
 
-/** Whether the bug shows as a name that nothing defines or a call that no function takes. */
+/** Whether the bug shows as an undefined name or a call with arguments that no function accepts. */
 export function isSlip({ actual }: Example): boolean {
   return actual.kind === 'error' && slips.test(actual.text)
 }
 
-/** Short programs, short results, and results that say more than yes or no. */
+/** Prefers short programs, short results, and results that say more than yes or no. */
 function costOf({ program, expected, actual }: Example): number {
   const isYesOrNo = /^(?:True|False|true|false)$/.test(expected.text) || /^None$/.test(expected.text)
   const isCompared = /[^=!<>]==?=?[^=]|\bis\b|\bin\b/.test(program.expr)

@@ -10,11 +10,12 @@ import { pythonScript } from './python-script.ts'
 
 const place = '/var/tmp/ot-agent-reproduce'
 const answers = z.array(answerSchema.nullable())
-/** Failing tests that are looked at, spread over all of them. */
+/** How many failing tests are examined, spread over all of them. */
 const looks = 8
 
 /**
- * Programs that show a bug, found in the failing tests and run with and without it. Null: tests of this kind cannot be turned into programs.
+ * Programs that show a bug, derived from the failing tests and run with and without it. Null when tests of this kind
+ * cannot be turned into programs.
  */
 export async function findExamples(
   changed: Readonly<Record<string, string>>,
@@ -41,7 +42,7 @@ export async function findExamples(
   })
   return chooseExamples('python', found.programs, expected, found.actual)
 
-  /** Twice, with other hashes: what depends on the order of a set is none of the bug's doing. */
+  /** Run twice with different hash seeds: what depends on the order of a set is not the bug's doing. */
   async function outcomes(sandbox: Sandbox): Promise<z.output<typeof answers>> {
     const given: z.output<typeof answers>[] = []
     for (const seed of [1, 2]) {
@@ -54,7 +55,7 @@ export async function findExamples(
   }
 }
 
-/** How Python is started for the tests: variables, program, and which runner. */
+/** How Python is started for the tests: variables, program and runner. */
 function pythonRunner({ commands, format }: TestRun): { readonly start: string; readonly runner: string } | null {
   const form = /^((?:\w+=[^\s'"$`;|&]*\s+)*)(python[\d.]*)\s(?:.*?\s)?-m\s+(pytest|unittest)\b/
   const [, variables = '', program = '', runner] = form.exec(commands[0] ?? '') ?? []
@@ -76,7 +77,7 @@ async function textOf(sandbox: Sandbox, name: string, signal: AbortSignal): Prom
   return stdout
 }
 
-/** What the sandbox wrote; null where it is not what was expected, because programs of tests can write anything. */
+/** Parses what the sandbox wrote; null if it is invalid, because a test's program can write anything. */
 function parsed<T>(schema: z.ZodType<T>, text: string): T | null {
   return schema.safeParse(parseJson(text)).data ?? null
 }

@@ -3,7 +3,7 @@ import type { SyntaxNode } from '@lezer/common'
 import { childrenOf, functionAround, type Source } from '../source.ts'
 import type { Program } from './example.ts'
 
-/** Programs of one test file: what its assertions look at, with the variables that this needs. */
+/** Programs from one test file: the values its assertions check, with the variables they need. */
 export function programsOf(source: Source): Program[] {
   const known = importsOf(source)
   const found: Program[] = []
@@ -41,7 +41,10 @@ function programOf(looked: SyntaxNode, known: ReadonlyMap<string, string>, sourc
   return { imports: [...imports].sort(), setup: setup.sort((a, b) => a.from - b.from).map(text), expr: text(looked) }
 }
 
-/** What `assert.equal(x, y)`, `t.same(x, y)` and `expect(x).toBe(y)` look at; of a function that has to throw, what it returns. */
+/**
+ * What `assert.equal(x, y)`, `t.same(x, y)` and `expect(x).toBe(y)` check; for a function that must throw, what it
+ * returns.
+ */
 function lookedAt(call: SyntaxNode, { text }: Source): SyntaxNode | null {
   const [callee, list] = childrenOf(call)
   const name = callee ? text.slice(callee.from, callee.to) : ''
@@ -51,7 +54,7 @@ function lookedAt(call: SyntaxNode, { text }: Source): SyntaxNode | null {
   return value && /^(?:CallExpression|VariableName|MemberExpression|NewExpression)$/.test(value.name) ? value : null
 }
 
-/** The names that a piece of code takes from around it; null where it brings functions or waits. */
+/** The free names in a piece of code; null if it contains functions or awaits. */
 function freeNames(node: SyntaxNode, { text }: Source): string[] | null {
   const names = new Set<string>()
   let isPlain = true
@@ -62,7 +65,7 @@ function freeNames(node: SyntaxNode, { text }: Source): string[] | null {
   return isPlain ? [...names] : null
 }
 
-/** The one declaration of a name in the function around the assertion. */
+/** The only declaration of a name in the function around the assertion. */
 function declarationOf(name: string, looked: SyntaxNode, { text }: Source): SyntaxNode | null {
   const around = functionAround(looked)
   const found: SyntaxNode[] = []
@@ -73,7 +76,7 @@ function declarationOf(name: string, looked: SyntaxNode, { text }: Source): Synt
   return found.length === 1 ? (found[0] ?? null) : null
 }
 
-/** Names that the file imports from the project, each with the line that imports it from the project's folder. */
+/** Names that the file imports from the project, each with an import line that works from the project's folder. */
 function importsOf({ tree, text, path }: Source): Map<string, string> {
   const found = new Map<string, string>()
   for (const node of childrenOf(tree.topNode)) {

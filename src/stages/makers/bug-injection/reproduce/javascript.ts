@@ -9,10 +9,10 @@ import { type Answer, answerSchema, chooseExamples, type Example, type Program }
 import { programsOf } from './javascript-programs.ts'
 
 const answers = z.object({ at: z.number().int(), answer: answerSchema })
-/** Calls that are tried at most, spread over the tests. */
+/** The maximum number of calls tried, spread over the tests. */
 const most = 200
 
-/** What assertions of tests look at, run with and without the bug. Null: there are no tests of JavaScript. */
+/** The values checked by test assertions, with and without the bug. Null when there are no JavaScript tests. */
 export async function javascriptExamples(
   changed: Readonly<Record<string, string>>,
   bench: Bench,
@@ -32,7 +32,7 @@ export async function javascriptExamples(
   return chooseExamples('javascript', programs, await expected, await runAll(programs, changed, bench, signal))
 }
 
-/** What programs give without any bug, by repository. */
+/** The results of programs without any bug, by repository. */
 const wholes = new WeakMap<Bench, Promise<(Answer | null)[]>>()
 
 async function runAll(
@@ -47,7 +47,7 @@ async function runAll(
     // Programs with the same imports share a process.
     for (const imports of new Set(programs.map((program) => program.imports.join('\n')))) {
       const own = programs.flatMap((program, at) => (program.imports.join('\n') === imports ? [{ program, at }] : []))
-      // Beside the source, so that imports are written as a user of the project would.
+      // Next to the source, so that imports look as a user of the project would write them.
       const file = `${workdir}/ot-agent-examples.${imports.includes('require(') ? 'cjs' : 'mjs'}`
       await sandbox.write(file, moduleOf(imports, own))
       for (const [at, answer] of await runModule(sandbox, file, workdir, signal)) given[at] = answer

@@ -1,8 +1,8 @@
 import { pythonSyntax } from './python-syntax.ts'
 
 /**
- * Finds small programs that show what failing tests of Python saw: the failing statement, and what it needs of the test before it. `run` says what each
- * gives, in a process of its own.
+ * Finds small programs that show what failing Python tests saw: the failing statement, and what it needs from the test
+ * before it. `run` prints each one's result, using a process per program.
  */
 export const pythonScript = String.raw`${pythonSyntax}class Program:
     def __init__(self, module, chain, frame):

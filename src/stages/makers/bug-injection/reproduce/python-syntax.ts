@@ -1,4 +1,4 @@
-/** The first part of the program in `python-script.ts`: what it reads in the syntax of tests. */
+/** The first part of the program in `python-script.ts`: its analysis of test syntax. */
 export const pythonSyntax = String.raw`# collect RUNNER OUT IDS...: programs that show what failing tests saw.  run PROGRAMS OUT: what each of them gives.
 import ast, builtins, copy, itertools, json, os, re, signal, sys, types
 

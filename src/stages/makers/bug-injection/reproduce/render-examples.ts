@@ -1,12 +1,12 @@
 import type { Random } from '../../../../lib/random.ts'
 import { type Answer, type Example, renderProgram } from './example.ts'
 
-/** A program with what it gives and what it should give, for a reader who writes the issue. */
+/** A program with its actual and expected result, for a reader who writes the issue. */
 export function renderExample(example: Example): string {
   return [fenced(example), '', `Result: ${told(example.actual)}`, `Expected: ${told(example.expected)}`].join('\n')
 }
 
-/** An issue around programs that show a bug; the words are drawn. */
+/** An issue built around programs that show a bug; its wording is chosen at random. */
 export function renderExamples(name: string, [first, second]: readonly Example[], random: Random): string {
   if (!first) throw new Error('expected at least one example')
   const opening = random.pick([
@@ -62,7 +62,7 @@ function described(example: Example, style: 'headings' | 'sentences' | 'lines', 
 
 function told({ kind, text }: Answer): string {
   if (kind === 'endless') return 'it does not come back'
-  // A text with backquotes needs more of them around it.
+  // A text with backquotes needs a longer delimiter.
   const mark = text.includes('`') ? '``' : '`'
   const space = text.startsWith('`') || text.endsWith('`') ? ' ' : ''
   return text === '' ? 'nothing' : `${mark}${space}${text}${space}${mark}`
@@ -132,14 +132,14 @@ const common = new Set([
   ],
 ])
 
-/** Functions and classes that a program defines, with what they are decorated with or made of. */
+/** Functions and classes that a program defines, with their decorator or base class. */
 const definition = /(?:^|\n)(?:@([\w.]+)[^\n]*\n)?(?:async\s+)?(?:def\s+(\w+)|class\s+(\w+)(?:\(([\w.]+)[,)])?)/g
 
-/** What a program names itself, and what the names that it imports stand for. */
+/** Names that a program defines itself, and what its imported names refer to. */
 interface Names {
-  /** What others know a name by; nothing where there is no such thing. */
+  /** The public name behind a name; undefined when there is none. */
   readonly defined: ReadonlyMap<string, readonly string[] | undefined>
-  /** Methods, and functions inside of functions. */
+  /** Methods and nested functions. */
   readonly inner: ReadonlySet<string>
   readonly standard: ReadonlySet<string>
   readonly modules: ReadonlySet<string>
@@ -158,7 +158,7 @@ function namesOf({ imports, setup }: Example['program']): Names {
       ...[...code.matchAll(definition)].map(
         ([, decorator, name, kind = '', base]) => [name ?? kind, (decorator ?? base)?.split('.')] as const,
       ),
-      // An object that is called itself: what made it is known to others.
+      // An object that is called itself: its constructor is publicly known.
       ...[...code.matchAll(/^(\w+) = ([\w.]+)\(/gm)].map(
         ([, name = '', made]) => [`${name}(`, made?.split('.')] as const,
       ),
@@ -169,13 +169,13 @@ function namesOf({ imports, setup }: Example['program']): Names {
         standardModules.test(module) ? (names ?? [module.split('.')[0] ?? '']) : [],
       ),
     ),
-    // `shop.format` is the project's own, whatever texts have under this name.
+    // `shop.format` is the project's own, whatever method strings have under this name.
     modules: new Set(imports.flatMap((line) => /^import\s+([\w.]+)$/.exec(line)?.[1]?.split('.')[0] ?? [])),
     imported: new Set(lines.flatMap(({ names }) => names ?? [])),
   }
 }
 
-/** The things of others that a line calls, each as its path. */
+/** The non-local functions that a line calls, each as its path. */
 function callsIn(line: string, names: Names): readonly (readonly string[])[] {
   const { defined } = names
   const calls = [...line.matchAll(/(\.?)\b(?<!\bdef )([A-Za-z_][\w.]*)\(/g)]
@@ -188,7 +188,7 @@ function callsIn(line: string, names: Names): readonly (readonly string[])[] {
   })
 }
 
-/** Whether a path ends in a method or an inner function of the program, and not in one of the project with the same name. */
+/** Whether a path ends in a method or nested function of the program, not in one of the project with the same name. */
 function isInner(path: readonly string[], { defined, inner, modules, imported }: Names): boolean {
   const [first = ''] = path
   if (!inner.has(path.at(-1) ?? '') || modules.has(first)) return false
@@ -197,14 +197,14 @@ function isInner(path: readonly string[], { defined, inner, modules, imported }:
   return maker === undefined || defined.has(maker)
 }
 
-/** What was called: the outermost call of something that is neither the language's own nor the program's. */
+/** What was called: the outermost call of something that belongs neither to the language nor to the program. */
 function subjectOf({ program }: Example): string {
   const { expr, setup } = program
   const names = namesOf(program)
   const { standard, modules } = names
   const last = lastOfChain(expr)
   if (last !== null && !common.has(last) && !builtIn.test(last) && !names.inner.has(last)) return `\`${last}\``
-  // What is taken out of an object goes wrong in the object, whatever was called before.
+  // A failing subscript is the object's fault, whatever was called before.
   const [, taken] = /^(?:\w+\()*(\w+)\[[^(]*\]\)*$/.exec(expr) ?? []
   const made = taken === undefined ? undefined : setup.findLast((line) => line.startsWith(`${taken} = `))
   for (const line of [expr, ...(made === undefined ? [] : [made]), ...setup.toReversed()]) {
@@ -218,11 +218,11 @@ function subjectOf({ program }: Example): string {
   return attribute === undefined ? 'This' : `\`${attribute}\``
 }
 
-/** Methods of texts, lists and files. */
+/** Methods of strings, lists and files. */
 const builtIn =
   /^(?:splitlines|r?split|[lr]?strip|lower|upper|title|replace|decode|getvalue|read\w*|write|keys|values|items|get|pop|copy|sort|index|count|(?:starts|ends)with|to(?:String|Array|LowerCase|UpperCase)|trim|slice|group(?:s|dict)?|r?find|isoformat|total_seconds|hexdigest|includes|indexOf|concat|reduce|map|filter|join)$/
 
-/** The method that is called last in `made(1).changed(2).method(3)`; null where nothing is called on a result. */
+/** The last method called in `made(1).changed(2).method(3)`; null when nothing is called on a result. */
 function lastOfChain(expr: string): string | null {
   const plain = expr.replace(/(["'])(?:\\.|(?!\1)[^\\])*\1/g, (text) => '_'.repeat(text.length))
   const [, wrapper, inner] = /^(\w+)\((.*)\)$/s.exec(plain) ?? []
