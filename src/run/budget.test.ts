@@ -11,7 +11,7 @@ const charge: Charge = {
   requests: 1,
 }
 
-test('without limits everything is let through', () => {
+test('without limits every request is allowed', () => {
   const budget = makeBudget({ limits: unlimited, spentBefore: nothing })
   const account = budget.account('a')
   for (let i = 0; i < 100; i++) {
@@ -30,7 +30,7 @@ test('requests never exceed their limit, however many trials ask', () => {
 test.each([
   [{ costUsd: 1 }, '1 USD', 3],
   [{ tokens: 200 }, '200 tokens', 2],
-])('%j is spent after what is under way has been paid', (limit, words, calls) => {
+])('%j is spent after calls in flight have been paid', (limit, words, calls) => {
   const told: string[] = []
   const budget = makeBudget({
     limits: { ...unlimited, ...limit },
@@ -48,7 +48,7 @@ test.each([
   expect(told).toEqual([words])
 })
 
-test('time goes on from what earlier runs took', () => {
+test('time continues from that of earlier runs', () => {
   let now = 0
   const limits = { ...unlimited, wallSec: 100 }
   const budget = makeBudget({ limits, spentBefore: { ...nothing, wallSec: 90 }, now: () => now })
@@ -57,7 +57,7 @@ test('time goes on from what earlier runs took', () => {
   expect(budget.spentUp()).toBe('100 s')
 })
 
-test('a job that had spent everything stays stopped, and every charge reaches the book with its trial', () => {
+test('a job that has spent everything stays stopped, and every charge reaches the ledger with its trial', () => {
   const limits = { ...unlimited, tokens: 50 }
   expect(
     makeBudget({ limits, spentBefore: { ...nothing, tokens: 50 } })

@@ -38,7 +38,7 @@ test.each(['agent', 'steps/one/agent'])(
   },
 )
 
-test('a try that died while its agent talked is kept aside when the trial begins again', async () => {
+test('a try that died while its agent talked is set aside when the trial begins again', async () => {
   const { store, record, dir } = await halfDone()
   await store.begin(record.config)
   expect(await listFailedTries(dir)).toEqual([1])

@@ -43,7 +43,7 @@ test('a trial begins as a directory with its config and is no record yet', async
   expect(await recordsOf(store)).toEqual([])
 })
 
-test('a committed trial reads back as it was, and lies as Harbor lays it', async () => {
+test("a committed trial reads back unchanged, in Harbor's layout", async () => {
   const record = someRecord({ retries: 2, attempt: 1, bothRewardFiles: true })
   const dir = await finish(record)
   expect((await readdir(dir)).sort()).toEqual([
@@ -62,7 +62,7 @@ test('a trial that failed has its traceback beside it', async () => {
   expect(await readFile(join(dir, 'exception.txt'), 'utf8')).toBe('BuildError: no\n    at build')
 })
 
-test('directories a multi-step trial left empty are gone, the others stay', async () => {
+test('empty directories of a multi-step trial are removed, the others stay', async () => {
   const record = someRecord({ steps: [] })
   const dir = await store.begin(record.config)
   for (const name of ['agent', 'verifier', 'artifacts', 'steps/one/agent'])
@@ -73,7 +73,7 @@ test('directories a multi-step trial left empty are gone, the others stay', asyn
 })
 
 describe('what a crash can leave', () => {
-  test('beginning again throws away leftovers of the same trial', async () => {
+  test('beginning again discards leftovers of the same trial', async () => {
     const dir = await store.begin(someTrialConfig())
     await writeFile(join(dir, 'trial.log'), 'half')
     await writeFile(join(dir, 'record.json'), '{')
@@ -103,7 +103,7 @@ describe('what a crash can leave', () => {
 })
 
 describe('tries put aside', () => {
-  test('a failed try becomes one archive, out of sight of every reader', async () => {
+  test('a failed try becomes one archive that no reader sees', async () => {
     const record = someRecord({ end: failed() })
     const dir = await store.begin(record.config)
     await mkdir(join(dir, 'agent'))
@@ -134,7 +134,7 @@ describe('tries put aside', () => {
     expect(contents(join(dir, 'failed-2.tar.gz'))).not.toContain('failed-1.tar.gz')
   })
 
-  test('a finished trial taken back is unfinished and its files are kept', async () => {
+  test('a retracted trial is unfinished and its files are kept', async () => {
     const dir = await finish(someRecord())
     await store.retract('hello__AbC23de')
     expect(await readdir(dir)).toEqual(['failed-1.tar.gz'])
@@ -160,7 +160,7 @@ test('an opened trial is its directory; one that is not finished cannot be opene
   await expect(store.open('other')).rejects.toThrow(/has no finished trial "other"/)
 })
 
-test.each(['../x', '', '.', '..', 'a/b', '.hidden'])('%j is no name of a trial', async (name) => {
+test.each(['../x', '', '.', '..', 'a/b', '.hidden'])('%j is not a trial name', async (name) => {
   await expect(async () => store.open(name)).rejects.toThrow('expected the name of a trial')
 })
 
@@ -187,7 +187,7 @@ test('no secret reaches the disk', async () => {
   }
 })
 
-test('a trial that was taken back is not taken for an interrupted one where its files could not all be removed', async () => {
+test('a retracted trial is not mistaken for an interrupted one when some files could not be removed', async () => {
   const agentDir = join(await store.begin(someTrialConfig()), 'agent')
   await mkdir(agentDir)
   const files = openExchangeFiles(String, () => {})

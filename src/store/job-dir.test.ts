@@ -110,7 +110,7 @@ test('lines are added to the log', async () => {
   expect(await readFile(join(jobsDir, 'job.log'), 'utf8')).toBe('one\ntwo\n')
 })
 
-test('listing finds jobs of ours and of Harbor, no trials, no strangers, and says what is broken', async () => {
+test("listing finds our jobs and Harbor's, no trials or other directories, and reports broken ones", async () => {
   await createJobDir(join(jobsDir, 'b-ours'), newJob(), {})
   await cp(fixture, join(jobsDir, 'a-harbor'), { recursive: true })
   await cp(join(fixture.pathname, 'hello__AbC23de'), join(jobsDir, 'a-trial'), { recursive: true })
@@ -130,7 +130,7 @@ describe('bad input is two lines', () => {
   const userError = (message: RegExp) =>
     expect.objectContaining({ name: 'UserError', message: expect.stringMatching(message) })
 
-  test('a path that is no job', async () => {
+  test('a path that is not a job', async () => {
     await writeFile(join(jobsDir, 'file'), '')
     await cp(join(fixture.pathname, 'hello__AbC23de'), join(jobsDir, 'trial'), { recursive: true })
     await expect(loadJobDir(join(jobsDir, 'missing'))).rejects.toThrow(
@@ -147,7 +147,7 @@ describe('bad input is two lines', () => {
     await expect(listJobs(join(jobsDir, 'file'))).rejects.toThrow(userError(/found a file$/))
   })
 
-  test('a place where no job can be made, and nothing is left there', async () => {
+  test('a place where no job can be made keeps no leftovers', async () => {
     await writeFile(join(jobsDir, 'file'), '')
     await expect(createJobDir(join(jobsDir, 'file', 'one'), newJob(), {})).rejects.toThrow(
       userError(/part of the path is a file/),

@@ -23,7 +23,7 @@ const jobFileSchema = z.object({
   layout: z.enum(['harbor', 'packed']),
 })
 
-/** Our own file beside Harbor's: job.json. */
+/** Our own file next to Harbor's: job.json. */
 export type JobFile = Readonly<z.output<typeof jobFileSchema>>
 export type Layout = JobFile['layout']
 

@@ -42,7 +42,7 @@ const deadOwner = async (jobDir: string) => {
   return child.pid
 }
 
-test('who acquires a job owns it until it lets go', async () => {
+test('a process that acquires a job owns it until it releases it', async () => {
   const jobDir = await newJobDir()
   expect(await readOwner(jobDir)).toBe(null)
   const release = await acquireOwner(jobDir)
@@ -63,7 +63,7 @@ test('a living owner is named and nothing is touched', async () => {
   await stop(child)
 })
 
-test('a dead owner is followed', async () => {
+test('a dead owner is replaced', async () => {
   const jobDir = await newJobDir()
   await deadOwner(jobDir)
   expect((await readOwner(jobDir))?.liveness).toBe('dead')
@@ -72,7 +72,7 @@ test('a dead owner is followed', async () => {
   expect(await readdir(jobDir)).toEqual(['owner.json'])
 })
 
-test('of many who find a dead owner at once, exactly one follows it', async () => {
+test('of many processes that find a dead owner at once, exactly one replaces it', async () => {
   for (const round of [1, 2, 3]) {
     const jobDir = await newJobDir()
     await deadOwner(jobDir)
@@ -85,7 +85,7 @@ test('of many who find a dead owner at once, exactly one follows it', async () =
   }
 })
 
-test('one that died while following a dead owner is followed too', async () => {
+test('a process that died while replacing a dead owner is replaced too', async () => {
   const jobDir = await newJobDir()
   await deadOwner(jobDir)
   const owner = await readFile(join(jobDir, 'owner.json'), 'utf8')

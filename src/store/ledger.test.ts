@@ -9,7 +9,7 @@ const newPath = async () => ledgerFile(await mkdtemp(join(tmpdir(), 'ledger-')))
 const usage = { inputTokens: 100, cacheTokens: 40, outputTokens: 10 }
 const charge = { model: 'm', usage, costUsd: 0.5, requests: 2 }
 
-test('what is charged adds up per trial and for the job, and is there again after a restart', async () => {
+test('charges add up per trial and for the job, and survive a restart', async () => {
   const path = await newPath()
   const ledger = await openLedger(path)
   ledger.add('a', charge)
@@ -46,7 +46,7 @@ test('what is charged adds up per trial and for the job, and is there again afte
   await again.close()
 })
 
-test('what a judge asked for is a sum of its own beside the whole', async () => {
+test("a judge's calls have their own sum besides the total", async () => {
   const path = await newPath()
   const ledger = await openLedger(path)
   ledger.add('a', charge)
@@ -59,7 +59,7 @@ test('what a judge asked for is a sum of its own beside the whole', async () => 
   expect(await loadSums(path)).toMatchObject({ all: { costUsd: 0.75 }, judge: { costUsd: 0.25, requests: 1 } })
 })
 
-test('a torn line and strange ones cost only themselves', async () => {
+test('torn and foreign lines lose only themselves', async () => {
   const path = await newPath()
   const ledger = await openLedger(path)
   ledger.add('a', charge)
@@ -73,7 +73,7 @@ test('a torn line and strange ones cost only themselves', async () => {
   await last.close()
 })
 
-test('time counts while the job ran, not while it lay', async () => {
+test('only the time in which the job ran counts', async () => {
   const path = await newPath()
   let now = Date.parse('2026-01-01T00:00:00Z')
   const clock = () => new Date(now)

@@ -36,7 +36,7 @@ interface Reader {
   readonly disk: Disk
 }
 
-/** Skips links in the place of directories. */
+/** Skips links in place of directories. */
 async function readFolders(
   { dir, step }: { readonly dir: string; readonly step: string | null },
   there: readonly Dirent[],

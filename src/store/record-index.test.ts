@@ -140,7 +140,7 @@ test('a small job has no index, nor has one whose index is a link', async () => 
   expect(await readFile(target, 'utf8')).toBe('mine')
 })
 
-test('an index whose trials have mostly changed is made again', async () => {
+test('an index whose trials have mostly changed is rebuilt', async () => {
   const dir = await makeJob(4)
   await indexed(dir)
   for (const nth of [0, 1, 2]) await commit(dir, nth, 2)
@@ -160,7 +160,7 @@ test('what records share is in the index once, and they are rendered as if they 
   expect(JSON.stringify(await indexed(dir))).toBe(JSON.stringify(await plain(dir)))
 })
 
-test('an index of an earlier version is passed over and made again', async () => {
+test('an index of an earlier version is ignored and rebuilt', async () => {
   const dir = await makeJob(4)
   const row = (nth: number) => `row\t"trial-${nth}"\t1.2.3-4.5.6-\tx.0\tx.1\t{"schema":"trial/1"}`
   await writeFile(join(dir, indexName), [0, 1, 2, 3].map((nth) => String(renderLine(row(nth)))).join(''))
@@ -201,7 +201,7 @@ test('records with and without what is optional come back as they were', async (
   expect(JSON.stringify(await indexed(dir))).toBe(JSON.stringify(await plain(dir)))
 })
 
-test('an index that another user wrote is passed over', needs('root'), async () => {
+test('an index that another user wrote is ignored', needs('root'), async () => {
   const dir = await makeJob(3)
   await indexed(dir)
   await chown(join(dir, indexName), 65_534, 65_534)

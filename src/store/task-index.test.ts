@@ -22,7 +22,7 @@ async function digestBy(job: string, task: string) {
   return read?.digests
 }
 
-/** Gives every task of an index other digests, so that answers from the index differ from answers from files. */
+/** Gives every task of an index different digests, to tell answers from the index from answers from files. */
 async function forge(job: string): Promise<void> {
   const path = join(job, taskIndexName)
   const [, text = ''] = (await readFile(path, 'utf8')).split('\t')
@@ -142,7 +142,7 @@ test('a known task that changes while it is read has its new digests', async () 
   expect([read?.digests.content === before?.content, times]).toEqual([false, 2])
 })
 
-test('what is not there is left to what reads the task', async () => {
+test('a missing task is left to the code that reads tasks', async () => {
   const missing = join(await tempDir(), 'none')
   const index = TaskIndex.of(await tempDir(), settleMs)
   await expect(index?.read(missing, () => loadTask(missing, {}))).rejects.toThrow(

@@ -13,7 +13,7 @@ function template(text: string): (instruction: string) => string {
 }
 
 describe('a prompt template', () => {
-  test('puts the instruction wherever it is named, as it is', () => {
+  test('inserts the instruction unchanged wherever it is named', () => {
     expect(template('Do: {{ instruction }}\nAgain: {{instruction}}\n')('cost $& {{ x }}')).toBe(
       'Do: cost $& {{ x }}\nAgain: cost $& {{ x }}',
     )
@@ -29,7 +29,7 @@ describe('a prompt template', () => {
     expect(() => template(text)).toThrow(message)
   })
 
-  test('that is not there is told', () => {
+  test('that is missing is reported', () => {
     expect(() => loadTemplate(join(dir, 'nope'))).toThrow(/cannot read the prompt template/)
   })
 })

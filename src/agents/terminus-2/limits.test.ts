@@ -23,7 +23,7 @@ test.each([
   })
 })
 
-test('what is asked for is taken as it is', () => {
+test('a requested threshold is taken as it is', () => {
   const asked = settings({ proactive_summarization_threshold: 8000, model_info: { max_input_tokens: 16_000 } })
   expect(limitsOf(asked, model(4096))).toMatchObject({ contextTokens: 16_000, keepFreeTokens: 8000 })
 })

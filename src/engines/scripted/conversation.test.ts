@@ -33,7 +33,7 @@ function play(first: string, tools: readonly ToolDefinition[], hears: (said: str
 }
 
 describe('a play', () => {
-  test.each([json, xml])('goes through its turns in the manner it is asked for, and completes', (first) => {
+  test.each([json, xml])('goes through its turns in the requested manner, and completes', (first) => {
     const said = play(first, [], () => 'New Terminal Output:\nsorted')
     expect(said).toHaveLength(3)
     expect(said[0]).toContain('ls')
@@ -114,7 +114,7 @@ describe('a play', () => {
     expect(turn).toMatchObject({ kind: 'say', text: expect.stringContaining(progressMark(1, 2)) })
   })
 
-  test('gives up on a task nobody told it about', () => {
+  test('gives up on an unknown task', () => {
     const { turn } = nextTurn({ messages: [{ role: 'user', content: json }] }, null, 0)
     expect(turn).toMatchObject({ kind: 'work', complete: true, analysis: expect.stringContaining('stand-in') })
   })

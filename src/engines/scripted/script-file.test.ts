@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseScript } from './script-file.ts'
 
-test('a list is turns for everybody', () => {
+test('a list applies to every conversation', () => {
   const script = parseScript(
     `
 - just words

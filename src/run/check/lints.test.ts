@@ -81,14 +81,14 @@ test('a broken script in the environment may be the task', async () => {
   expect(await lint({ 'environment/broken.sh': 'if\r\n' })).toEqual([])
 })
 
-test('an instruction has to say something', async () => {
+test('an instruction must not be empty', async () => {
   expect(await lint({ 'instruction.md': '<!-- canary 123 -->\n\n' })).toEqual([
     'error instruction-empty instruction.md',
   ])
   expect(await lint({ 'instruction.md': 'Make it work.\n' })).toEqual(['warning instruction-short instruction.md'])
 })
 
-test('text of a template is found, a task about such text is not', async () => {
+test('template text is found; a task about such text has no finding', async () => {
   const scaffold = ['error scaffold-text instruction.md']
   expect(await lint({ 'instruction.md': '# Task\n\nTODO: say what the agent has to do, and where.\n' })).toEqual(
     scaffold,
@@ -229,7 +229,7 @@ test('expected output in the open is a warning', async () => {
   expect(await lint({ 'tests/data.txt': answer, 'environment/data.txt': answer })).toEqual([])
 })
 
-test('every step of a task is looked at', async () => {
+test('every step of a task is linted', async () => {
   const toml = `${files['task.toml']}[[steps]]\nname = "one"\n[[steps]]\nname = "two"\n`
   const step = (name: string) => ({
     [`steps/${name}/instruction.md`]: files['instruction.md']!,
@@ -248,7 +248,7 @@ test('every step of a task is looked at', async () => {
   ])
 })
 
-test('tests that only look whether a file is there are an error; one look at what is in it is enough', async () => {
+test('tests that only check that a file exists are an error; one look at its content is enough', async () => {
   const named = ['error verifier-existence-only tests/test.sh']
   const branches = `then\n  echo 1 > ${reward}\nelse\n  echo 0 > ${reward}\nfi`
   expect(await lint(testScript(`mkdir -p /logs/verifier\nif [ -f /app/sum.txt ]; ${branches}`))).toEqual(named)

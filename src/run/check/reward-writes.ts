@@ -2,7 +2,7 @@ import type { CodeLine } from './shell-text.ts'
 
 /** One place where a test script writes a reward file with echo or printf. */
 export interface RewardWrite {
-  /** The normalised literals it can write; null when the text does not tell. */
+  /** The normalised literals it can write; null when the text does not show them. */
   readonly values: readonly string[] | null
   readonly line: CodeLine
 }

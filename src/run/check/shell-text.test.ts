@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { codeLines } from './shell-text.ts'
 
-test('comments go, hashes inside words and quotes stay', () => {
+test('comments are removed, hashes inside words and quotes stay', () => {
   const script = '#!/bin/bash\n  # remark\necho "a # b" # c\necho $x# z#w\n\nprintf \'#\' #'
   expect(codeLines(script).map((line) => line.code)).toEqual(['echo "a # b"', 'echo $x# z#w', "printf '#'"])
 })
 
-test('depth counts what is open before a line', () => {
+test('depth counts the blocks open before a line', () => {
   const script = 'a\nif b; then\n  c\nelse\n  d\nfi\nfor x in y; do z; done\nf() {\n  g\n}\nh'
   const depths = codeLines(script).map(({ code, depth }) => `${depth} ${code}`)
   expect(depths).toEqual([

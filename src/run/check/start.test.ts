@@ -71,7 +71,7 @@ withSandboxes('the start of a task', () => {
 
   test('says what stands in for the base image', async () => {
     const { report } = await check(0, { startOnly: true })
-    // An ordinary user is also told which limits the sandboxes lack.
+    // An unprivileged user also gets a note about the limits that sandboxes lack.
     const notes = report.notes.filter((note) => !note.startsWith('limits that cannot be enforced on this machine'))
     expect(notes).toEqual([expect.stringContaining('debian:12-slim')])
   })

@@ -27,12 +27,12 @@ test('the oracle has to score exactly 1', () => {
   expect(brief(judgeOracle([scored(2)], []))).toBe('fail: scored 2, expected 1')
 })
 
-test('an oracle that ran out of time is said to have', () => {
+test('an oracle that ran out of time is reported as such', () => {
   const late = record({ kind: 'scored', rewards: { reward: 0 }, exit: { kind: 'limit', limit: 'time' } })
   expect(brief(judgeOracle([late], []))).toBe('fail: scored 0, expected 1 (the solution ran out of time)')
 })
 
-test('where no reward is called reward, every one counts', () => {
+test('without a reward named reward, all of them count', () => {
   expect(brief(judgeOracle([scored({ speed: 1.5, size: 1 })], []))).toBe('ok')
   expect(brief(judgeOracle([scored({ speed: 1.5, size: 0.9 })], []))).toBe(
     'fail: scored {"size":0.9,"speed":1.5}, expected 1',
@@ -42,7 +42,7 @@ test('where no reward is called reward, every one counts', () => {
   expect(brief(judgeOracle([scored({ reward: 1, size: 0 })], []))).toBe('ok')
 })
 
-test('the oracle has to come through every step', () => {
+test('the oracle must pass every step', () => {
   const steps = [{ name: 'one' }, { name: 'two' }] as Step[]
   const ran = (count: number) => ({ ...scored(1), steps: Array<StepRecord>(count).fill({} as StepRecord) })
   expect(brief(judgeOracle([ran(2)], steps))).toBe('ok')
@@ -77,7 +77,7 @@ test('forging must not pay; tests that refuse to score are fine', () => {
   expect(brief(judgeForger([failed('sandbox', 'gone')]))).toMatch(/^unknown/)
 })
 
-test('who is to blame decides between rejected and unknown', () => {
+test('the boundary to blame decides between rejected and unknown', () => {
   const never = (it: TrialRecord) => ({ ...it, sandbox: null })
   expect(judgeStart(never(failed('task', 'RUN false exited with 1'))).outcome).toBe('fail')
   expect(judgeStart(never(failed('sandbox', 'no space left'))).outcome).toBe('unknown')

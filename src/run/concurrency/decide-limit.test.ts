@@ -60,7 +60,7 @@ test('a server that loses half its room is followed down, and up again', () => {
   expect(simulate(half, 60, (n) => loadOf(n, 200)).limit).toBeGreaterThan(160)
 })
 
-test('a full cache lets the limit grow no further', () => {
+test('with a full cache the limit stops growing', () => {
   const state = startLimit(100, settings)
   const next = simulate(state, 20, (n) => ({ kind: 'load', running: n, waiting: 0, cacheUse: 0.95 }))
   expect(next.limit).toBe(100)
@@ -71,7 +71,7 @@ test('a limit that is not used up stays as it is', () => {
   expect(decideLimit(startLimit(100, settings), idle, 3, settings).limit).toBe(100)
 })
 
-test('no look changes nothing', () => {
+test('a failed poll changes nothing', () => {
   const state = startLimit(50, settings)
   expect(decideLimit(state, null, 50, settings)).toBe(state)
 })

@@ -14,7 +14,7 @@ function workplace(asked: number) {
   return { atOnce, said, sizes, clock }
 }
 
-test('a shortage halves the number once, in however many places it shows', () => {
+test('a shortage halves the number once, however many places it shows up in', () => {
   const { atOnce, said, sizes, clock } = workplace(8)
   for (let i = 0; i < 5; i++) atOnce.met('processes')
   expect(sizes).toEqual([4])
@@ -24,7 +24,7 @@ test('a shortage halves the number once, in however many places it shows', () =>
   expect(sizes).toEqual([4, 2])
 })
 
-test('a try that began before there were fewer does not make them fewer still', () => {
+test('a try that began before the reduction does not reduce the number again', () => {
   const { atOnce, sizes } = workplace(8)
   const tries = Array.from({ length: 8 }, () => atOnce.begin())
   for (const each of tries) expect(each.failed([])).toBe(1)
@@ -33,7 +33,7 @@ test('a try that began before there were fewer does not make them fewer still', 
   expect(sizes).toEqual([4, 2])
 })
 
-test('a trial that finds nothing even alone is given up after a few tries, and the next ones at once', () => {
+test('a trial that runs out even alone fails after a few tries, and the next ones at once', () => {
   const { atOnce } = workplace(1)
   const earlier: Try[] = []
   const waits = Array.from({ length: 4 }, () => {
@@ -48,7 +48,7 @@ test('a trial that finds nothing even alone is given up after a few tries, and t
   expect(atOnce.begin().failed([])).toBe(1)
 })
 
-test('trials that go well bring the number back one by one, never above what was asked', () => {
+test('successful trials raise the number again one by one, never above the requested one', () => {
   const { atOnce, said } = workplace(4)
   atOnce.met('processes')
   expect(atOnce.limit).toBe(2)
@@ -57,7 +57,7 @@ test('trials that go well bring the number back one by one, never above what was
   expect(said).toHaveLength(1)
 })
 
-test('what was asked may change meanwhile', () => {
+test('the requested number may change while trials run', () => {
   const { atOnce, sizes } = workplace(8)
   atOnce.ask(6)
   atOnce.met('memory')

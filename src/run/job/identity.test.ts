@@ -41,12 +41,12 @@ test('a changed task is named with both digests', () => {
   expect(differences(base, now)).toEqual(['task "a" changed: digest was a1…, is 5678…'])
 })
 
-test('a task that came or went is named', () => {
+test('an added or removed task is named', () => {
   const now = identityOf(jobConfig(), [taskNamed('a', 'a1'), taskNamed('c', 'c1')])
   expect(differences(base, now)).toEqual(['task "b" is gone', 'task "c" is new'])
 })
 
-test('a task that is there twice differs from one that is there once', () => {
+test('a task that occurs twice differs from one that occurs once', () => {
   expect(differences(base, identityOf(jobConfig(), [...tasks, taskNamed('a', 'a1')]))).toHaveLength(1)
 })
 
@@ -83,7 +83,7 @@ test('a secret is neither kept nor compared, a template is', () => {
   expect(differences(withKey(`\${A}`), withKey(`\${B}`))).toHaveLength(1)
 })
 
-describe('a variable that is no key', () => {
+describe('a variable that is not a key', () => {
   const dirs = [makeDir(), makeDir()]
   const [here, elsewhere] = dirs.map(fingerprintsIn)
   const withMode = (value: string, fingerprint = here) =>

@@ -17,7 +17,7 @@ test('a name is the bare task name and seven letters of the short alphabet', () 
   expect(nameOf(key)).toMatch(/^hello-world__[2-9A-HJ-NP-Za-km-z]{7}$/)
 })
 
-test('names are those that earlier versions gave: a job of theirs goes on', () => {
+test('names match those of earlier versions, so their jobs resume', () => {
   expect(nameOf(key)).toBe('hello-world__Xs9USy3')
   expect(nameOf({ ...key, agent: undefined, attempt: 3 })).toBe('hello-world__AH7y3Th')
 })
@@ -53,7 +53,7 @@ test('job, digest, agent and attempt all change the name', () => {
   expect(new Set(names).size).toBe(5)
 })
 
-test('trials get their tasks as these were when the trials were planned, or are refused', () => {
+test('trials get their tasks as they were when planned, or are refused', () => {
   const digests = { content: 'c', dirhash: 'd' }
   const named = { name: 'one', dir: '/tasks/one', digests }
   const trial = { name: 'one__abc', task: named, attempt: 0, config: {} as PlannedTrial['config'] }

@@ -10,7 +10,7 @@ test('waits grow by the factor up to the cap, then the ending stands', () => {
   expect([1, 2, 3, 4].map((tries) => retryWaitSec(failed('SandboxError'), tries, retry))).toEqual([2, 6, 10, null])
 })
 
-test('what is not retryable is never retried', () => {
+test('a failure that is not retryable is never retried', () => {
   expect(retryWaitSec(failed('TaskError', false), 1, retry)).toBeNull()
 })
 

@@ -53,7 +53,7 @@ function look(marks: Readonly<Record<string, string>>, scheduled: readonly Sched
 
 const states = (units: ReturnType<typeof look>) => Object.fromEntries(units.map(({ unit, state }) => [unit, state]))
 
-test('what a job marked counts, also when the scheduler has forgotten it', () => {
+test("a job's own mark counts, even when the scheduler has forgotten the job", () => {
   const units = look(
     {
       'server.end': '0 0/0 over',
@@ -78,7 +78,7 @@ test('what a job marked counts, also when the scheduler has forgotten it', () =>
   })
 })
 
-test('what waits or runs again is not what it ended as before', () => {
+test('a job that waits or runs again no longer has its earlier ending', () => {
   const units = look({ 'tasks.end': '1 0/1 failed' }, [{ id: '2', task: null, state: 'running', reason: 'RUNNING' }])
   expect(states(units).tasks).toBe('running')
   expect(isOver(units)).toBe(false)
@@ -88,7 +88,7 @@ test('a job that the scheduler says ended well, and that did not mark itself don
   expect(states(look({}, [{ id: '2', task: null, state: 'done', reason: 'COMPLETED' }])).tasks).toBe('failed')
 })
 
-test('resume hands over the tasks that are missing, and the server they need', () => {
+test('resume submits the missing tasks and the server they need', () => {
   const units = look(
     { 'server.end': '0 0/0 over', 'tasks.done': '', 'traces.0.done': '', 'traces.1.end': '1 0/0 failed' },
     [{ id: '3', task: 2, state: 'running', reason: '' }],
@@ -99,7 +99,7 @@ test('resume hands over the tasks that are missing, and the server they need', (
   ])
 })
 
-test('nothing is handed over when everything is done', () => {
+test('nothing is submitted when everything is done', () => {
   const done = {
     'server.end': '0 0/0 over',
     'tasks.done': '',

@@ -5,7 +5,7 @@ import { makeTempDir } from '../../../test/make-task.ts'
 import type { Launch, Scheduler } from '../../core/launch.ts'
 import { submitJobs } from './submit.ts'
 
-test('a job that cannot be written down is taken back', async () => {
+test('a job that cannot be recorded is cancelled', async () => {
   const experimentsDir = await makeTempDir()
   // A directory in place of the file of submissions.
   mkdirSync(join(experimentsDir, 'launches/x/submitted.jsonl'), { recursive: true })

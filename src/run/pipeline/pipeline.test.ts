@@ -106,7 +106,7 @@ const rejectsIn = async (out: string) =>
     .filter(Boolean)
     .map((line) => JSON.parse(line))
 
-test('a dataset that cannot be published is still there, and the failure says where', async () => {
+test('a dataset that cannot be published is kept, and the failure says where', async () => {
   const failing = generate(declared(pipeline()), { limit: 1, targetRepo: 'org/down' })
   await expect(failing).rejects.toMatchObject({ boundary: 'store', code: 'UploadFailure' })
   await expect(failing).rejects.toThrow(/^org\/down: the Hub failed \(503\); all results are still in .*\/tasks$/)
@@ -121,7 +121,7 @@ test('every row becomes a task with its lineage', async () => {
   expect(task.metadata.lineage).toMatchObject({ pipeline: 'words', strategy: 'words', row_id: '1', seed: 1 })
 })
 
-test('rows that are finished are not made again, not even those that were dropped', async () => {
+test('finished rows are not made again, not even dropped ones', async () => {
   let made = 0
   const counting = pipeline({
     make: ({ id }) => {
@@ -150,7 +150,7 @@ test('the limit counts tasks that were accepted, in the order of the rows', asyn
   await expect(generate(declared(pipeline()), { out, limit: 1 })).rejects.toThrow('--limit')
 })
 
-test('what could not be proven is no task now, and is tried again', async () => {
+test('a task that could not be proven is left out for now and tried again', async () => {
   const unknown: Proof = { verdict: 'unknown', reason: 'unverified', detail: 'no image' }
   const { out, tasks } = await generate(declared(pipeline()), {
     prove: (name) => (name === 'words-3' ? unknown : accepted),
@@ -208,7 +208,7 @@ test('two rows with a task of the same name leave one task, also when the first 
   }
 })
 
-test('a row that was not finished leaves nothing of its first try when it comes out differently', async () => {
+test('an unfinished row leaves nothing of its first try when it comes out differently', async () => {
   let tries = 0
   const make = async function* ({ id, fields }: RawRow): AsyncGenerator<NewDraft, void> {
     if (id !== '0') yield { instruction: String(fields.word), files }
@@ -267,7 +267,7 @@ test('a row that fails does not put its task in the place of one of a finished r
   ])
 })
 
-test('what a pipeline gives that is no draft drops its row, and the others go on', async () => {
+test('a result that is not a draft drops its row, and the others continue', async () => {
   const given = [null, 5, { files }, { instruction: 'x', files: { 'tests/test.sh': { data: 3 } } }]
   const make = ({ id, fields }: RawRow) =>
     Number(id) < given.length ? (given[Number(id)] as NewDraft) : { instruction: String(fields.word), files }
@@ -290,7 +290,7 @@ test('a set without a task is a failure that names the reasons', async () => {
   })
 })
 
-test('settings that made no task are not binding', async () => {
+test('settings that have not made a task are not binding', async () => {
   const out = join(await makeTempDir(), 'out')
   const empty = declared(pipeline({ make: () => ({ drop: 'too-easy' }) }))
   await expect(generate(empty, { out })).rejects.toThrow('expected at least one task')
@@ -367,7 +367,7 @@ test('a class with hooks of its own runs through the same life', async () => {
   expect([new Marked().gpuRequired, new Marked().requiresEngineForStage('tasks')]).toEqual([true, true])
 })
 
-test('what the code of a class throws is blamed on the tasks or the traces, with its cause', async () => {
+test('an error thrown by a class is blamed on the tasks or the traces, with its cause', async () => {
   class Broken extends DataGenerator {
     override readonly name = 'broken'
     override async runTaskGeneration(request: GenerationRequest): Promise<string> {

@@ -173,7 +173,7 @@ test('rows go through every stage in order, and what is dropped is counted by it
   ])
 })
 
-test('every step says which of how many it is, what it takes and what it gives, an exporter too', async () => {
+test('every step reports its number, what it takes and what it gives, and so does an exporter', async () => {
   const events: RecipeEvent[] = []
   await run(plain, { onEvent: (event: RecipeEvent) => events.push(event) })
   const told = events.filter(({ kind }) => kind !== 'shard-end' && kind !== 'step-rows' && kind !== 'log')
@@ -191,7 +191,7 @@ test('every step says which of how many it is, what it takes and what it gives, 
   expect(events.at(-1)).toMatchObject({ kind: 'step-end', step: 'ids', rows: 8, cached: true })
 })
 
-test('the second run makes nothing again, and a changed filter only what stands below it', async () => {
+test('the second run makes nothing again, and a changed filter only the steps below it', async () => {
   const rolled = recipe(
     'sources/numbers',
     'rollout',
@@ -229,7 +229,7 @@ test('a changed source makes only its own branch again', async () => {
   expect(ids()).toEqual(['a-0', 'b-0', 'a-1', 'b-1', 'b-2'])
 })
 
-test('what a killed run left of its sorting is no part of the next one', async () => {
+test("leftovers of a killed run's sorting do not affect the next one", async () => {
   const mixed = recipe({ id: 'a', use: 'sources/numbers', with: { count: 3 } }, 'mixers/zip', 'sinks/ids')
   await run(mixed)
   const whole = await readTree(join(dir, 'stages'))
@@ -240,7 +240,7 @@ test('what a killed run left of its sorting is no part of the next one', async (
   expect(await readTree(join(dir, 'stages'))).toEqual(whole)
 })
 
-test('what a killed run left half-made is removed by the next one, that of a living process is not', async () => {
+test("what a killed run left half-made is removed by the next one; a living process's files are not", async () => {
   await run(plain)
   const { pid: dead } = spawnSync('true')
   const left = (pid: number) =>
@@ -344,7 +344,7 @@ const stepOf = (id: string): string => {
   return join(dir, 'stages', step)
 }
 
-test('a run that was stopped goes on to the same files', async () => {
+test('a stopped run resumes to the same files', async () => {
   await run(plain)
   const whole = await readTree(join(dir, 'stages'))
   for (const name of ['manifest.json', 'part-00002.done', 'part-00001.parquet', 'part-00001.done'])
@@ -410,7 +410,7 @@ test('what a stage refuses before anything runs names the stage and writes nothi
   expect([runs, readdirSync(dir)]).toEqual([[], []])
 })
 
-test('a receipt that cannot be read is written anew with its files', async () => {
+test('an unreadable receipt is rewritten with its files', async () => {
   await run(plain)
   const exported = ids()
   writeFileSync(join(dir, 'out/ids/.receipt.json'), '{"digest":')
@@ -424,7 +424,7 @@ test('a corrupt shard stops the run and names the stage', async () => {
   await expect(run(plain)).rejects.toThrow(/numbers-.*part-00001\.parquet has changed since it was written/)
 })
 
-test('a shard whose rows are in a file that is another by now is corrupt, and made again when it is removed', async () => {
+test('a shard whose rows are in a file that has since changed is corrupt, and made again when removed', async () => {
   await run(plain)
   const exported = ids()
   const mark = join(stepOf('odd'), 'part-00001.done')
@@ -480,7 +480,7 @@ test('copies that a later stage makes are a leak of the filter that removed copi
   )
 })
 
-test('a lock that was changed by hand is refused', async () => {
+test('a lock that was edited is refused', async () => {
   await run(plain)
   const path = join(dir, 'lock.json')
   writeFileSync(path, readFileSync(path, 'utf8').replace('"most": 20', '"most": 21'))

@@ -78,7 +78,7 @@ const stepIn = (dir: string, id: string) => {
   return join(dir, name)
 }
 
-test('what one run made, another takes: no stage is run again, and the rows are the same', async () => {
+test('a run reuses what another made: no stage runs again, and the rows are the same', async () => {
   expect(await run(await makeTempDir())).toEqual({ kept: ['a', 'c'], cached: 0 })
   expect(made).toEqual(['source', 'most'])
   expect(readdirSync(shared).length).toBe(2)

@@ -97,14 +97,14 @@ test.each([
   expect(differs(received, recorded)).not.toBeNull()
 })
 
-test('a difference is shown with what stands around it', () => {
+test('a difference is shown with its context', () => {
   const lines = (last: string) => `${'x'.repeat(200)}\nreal 0m0.1s\nanswer: ${last}\n${'y'.repeat(300)}`
   const found = differs(lines('42'), lines('43'))
   expect(found?.expected).toMatch(/^\.\.\.x.*answer: 42\ny+\.\.\.$/s)
   expect(found?.got).toContain('answer: 43')
 })
 
-test('a text made to be slow is compared in good time', () => {
+test('a text made to be slow is compared quickly', () => {
   for (const part of ['1 ', '-', 'a@', '/tmp/', '0', ' ', ':00', 'Sun '])
     expect(differs(part.repeat(60_000), `${part.repeat(60_000)}!`)).not.toBeNull()
   const hosts = Array.from({ length: 30_000 }, (_, i) => `u@host-${i}:~$\n`).join('')

@@ -89,7 +89,7 @@ test('where a limit cut the recording, the replay ends too and holds', async () 
   expect(verdict()).toEqual({ kind: 'holds' })
 })
 
-test('a conversation beside the main one is told apart, whichever is asked first', async () => {
+test('a side conversation is kept apart from the main one, whichever is asked first', async () => {
   const { ask, verdict } = replay([
     ...turnsOf('a', ['do it', 'ls']),
     ...turnsOf('b', ['give it a title', 'Work'], 'side-1'),

@@ -49,7 +49,7 @@ test('every trial is offered once and counted', async () => {
   expect((await readdir(join(dir, 'out/deep'))).sort()).toEqual(['drops.jsonl', 'manifest.json'])
 })
 
-test('one that is interrupted leaves nothing, not even the directories above', async () => {
+test('an interrupted export leaves nothing, not even parent directories', async () => {
   const controller = new AbortController()
   let seen = 0
   const interrupted = ask({
@@ -92,7 +92,7 @@ test.each([false, true])(
   },
 )
 
-test('what replaced an earlier export while the next one was written stays', async () => {
+test('a directory that replaced an earlier export during the next one stays', async () => {
   await ask()
   const out = join(dir, 'out/deep')
   const replaced = ask({

@@ -17,7 +17,7 @@ test('a password is hidden under any name, and alone where a URL held it', () =>
   expect(mask('x9$kk-Q mysql://me:pass-77@db/app pass-77')).toBe('**** **** ****')
 })
 
-test('a secret inside a longer one leaves nothing of either', () => {
+test('a secret inside a longer one: nothing of either remains', () => {
   const env = { A_KEY: 'secret', B_KEY: 'secret-longer' }
   expect(makeMask(trialConfig({ agent: agentConfig({ env }) }), {})('x secret-longer y')).toBe('x **** y')
 })

@@ -17,7 +17,7 @@ test('equal rewards on both systems count as they are', () => {
   expect(settle(a, b)).toEqual({ rewards: { reward: 1, seconds: 3 }, differ: false })
 })
 
-test('where rewards differ the lower one counts, in both directions', () => {
+test('when rewards differ, the lower one counts, in both directions', () => {
   expect(settle(gave({ reward: 0 }), gave({ reward: 1 }))).toEqual({ rewards: { reward: 0 }, differ: true })
   expect(settle(gave({ reward: 1 }), gave({ reward: 0.5 }))).toEqual({ rewards: { reward: 0.5 }, differ: true })
   expect(settle(gave({ a: 1, b: 0 }), gave({ a: 1, b: 1 }))).toEqual({ rewards: { a: 1, b: 0 }, differ: true })

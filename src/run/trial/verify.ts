@@ -18,7 +18,7 @@ const freezeSec = 120
 
 /**
  * How a round's sandbox is frozen for its tests: on the image's system, unless the task or the job lets the agent
- * change it, so that none of the agent's programs runs them. Between steps, what tests leave behind is dropped,
+ * change it, so that no program of the agent's runs the tests. Between steps, what tests leave behind is dropped,
  * including copies of the tests.
  */
 export function forTests(context: TrialContext, round: Round): FreezeOptions {

@@ -146,7 +146,7 @@ test('rungs of the ladder have their size, each holds the one before, and none h
 test.each([
   ['sharegpt', { from: 'human', value: 'Count the words in /app/text.' }, ['from', 'value', 'human', 'gpt']],
   ['messages', { role: 'user', content: 'Count the words in /app/text.' }, ['role', 'content', 'user', 'assistant']],
-])('what LLaMA-Factory is told of %s rows is how they are', async (spelling, first, words) => {
+])('the LLaMA-Factory description of %s rows matches them', async (spelling, first, words) => {
   await exporting(makeSharegpt({ spelling }), traces([0, 2, 4, 6, 8]), async ({ dir, rows }) => {
     const info = JSON.parse(await readFile(join(dir, 'dataset_info.json'), 'utf8'))
     const training = parse(await readFile(join(dir, 'train.yaml'), 'utf8'))
@@ -202,7 +202,7 @@ test('no rows make a dataset that opens and is empty', async () => {
   })
 })
 
-test('tasks to learn on by trying are named by the prompts of every trainer, and unpack again', async () => {
+test("tasks for reinforcement learning are named in every trainer's prompts, and unpack again", async () => {
   const task = (await taskRowOf('examples/tasks/csv-to-json', 'examples')) as TaskRow
   const tasks = [0, 1, 2, 3].map((i) => ({ ...task, id: `examples.${i}`, lineage: lineageOf(i) }))
   await exporting(rl.make(rl.options.parse({ validation: 0.25 }), plugin), tasks, async ({ dir, rows, report }) => {
@@ -295,7 +295,7 @@ const marked = (over: object = {}) =>
     ...over,
   })
 
-test('what a trainer is told agrees with how the rows want to be trained on', async () => {
+test("a trainer's configuration matches how the rows are to be trained on", async () => {
   const last = marked({ train_on: 'last', tool_definitions: '[]' })
   await exporting(makeSharegpt({ validation: 0, reasoning: 'inline' }), [last], async ({ dir, rows }) => {
     expect(parse(await readFile(join(dir, 'train.yaml'), 'utf8'))).toMatchObject({ mask_history: true })

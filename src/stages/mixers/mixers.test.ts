@@ -80,7 +80,7 @@ test.each([
   [topK, { k: 2, ranking: ['a', 'x'] }, 'no branch ends in "x"'],
   [topK, { k: 3, ranking: ['a'] }, 'at least k = 3 branches'],
   [weighted, { total: 1, weights: { x: 1 } }, 'no branch ends in "x"'],
-])('%#: a branch that is not there is refused', async (plugin, options, message) => {
+])('%#: an unknown branch is refused', async (plugin, options, message) => {
   await expect(mix(make(plugin as typeof topK, options), { a: 3 })).rejects.toThrow(message)
 })
 

@@ -82,7 +82,7 @@ test('a row without a name is named by its content; the same content comes once'
   expect(third).toMatchObject({ drop: 'duplicate-row' })
 })
 
-test('a line that is no record is dropped with its place', async () => {
+test('a line that is not a record is dropped with its position', async () => {
   const found = await read(await save('rows.jsonl', '{"id":"a"}\nnonsense\n[1]\n{"name":1}\n'), { id: 'id' })
   expect(found).toMatchObject([
     { id: 'a' },

@@ -113,7 +113,7 @@ test('interrupted at any trial, in either direction, the job is whole, and the s
   expect(await readTree(jobDir)).toEqual(before)
 })
 
-test('goes on after an interruption between the steps that make one layout of the other', async () => {
+test('resumes after an interruption between the steps of a conversion', async () => {
   const jobDir = join(await tempDir(), 'job')
   await makeJob(jobDir, few)
   const before = await readTree(jobDir)

@@ -266,7 +266,7 @@ test('a failed write is reported, leaves the store as it was, and does not stop 
   expect((await recordsOf(again)).map(({ name }) => name)).toEqual(['one', 'two'])
 })
 
-test('what keeps a store from being written at first does not do so for ever', async () => {
+test('a store that could not be written at first can be written later', async () => {
   const jobDir = await tempDir()
   const store = await openPackedStore(jobDir, { host: {} })
   await writeFile(join(jobDir, 'packed'), 'in the way')

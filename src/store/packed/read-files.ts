@@ -150,7 +150,7 @@ function readBytes(fd: number, run: readonly Member[]): Buffer | null {
 interface Part {
   readonly member: Member
   readonly length: number
-  /** The size its tar is said to have. */
+  /** The declared size of its tar. */
   readonly size: number
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { mcpText, parseSkill, skillsText } from './instruction-text.ts'
 
-test('MCP servers are told with what is needed to reach them', () => {
+test('MCP servers are listed with what is needed to reach them', () => {
   expect(mcpText([])).toBe('')
   const text = mcpText([
     { name: 'a', transport: 'streamable-http', url: 'http://a/mcp', args: [] },
@@ -12,7 +12,7 @@ test('MCP servers are told with what is needed to reach them', () => {
   expect(text).toContain('- b (transport: stdio, command: run-b --fast)')
 })
 
-test('a skill is known by what stands at its top; others are none', () => {
+test('a skill is recognised by its header; other files are not skills', () => {
   const skill = parseSkill('/s/a/SKILL.md', '---\nname: a\ndescription: "Does: a"\n---\n# A\n')
   expect(skill).toEqual({ name: 'a', description: 'Does: a', location: '/s/a/SKILL.md' })
   expect(skillsText([])).toBe('')

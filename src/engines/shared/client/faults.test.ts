@@ -134,7 +134,7 @@ describe('a server that fails', () => {
   })
 })
 
-describe('a reply that is strange', () => {
+describe('an unusual reply', () => {
   test('5 MB of text are a reply', async () => {
     const text = 'x'.repeat(5 * 1024 * 1024)
     server.plan(says(text))

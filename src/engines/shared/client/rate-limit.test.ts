@@ -62,7 +62,7 @@ test('tokens per minute follow what was really used', async () => {
   expect(passed).toBe(true)
 })
 
-test('one who gives up hands back what was kept for them', async () => {
+test('a caller that gives up returns its reservation', async () => {
   const time = fakeTime()
   const limit = makeRateLimit(6, null, time.now, time.wait)
   await limit.take(() => 0, open)
@@ -80,7 +80,7 @@ test('one who gives up hands back what was kept for them', async () => {
   expect(passed).toBe(true)
 })
 
-test('a pause holds everyone, limits or none', async () => {
+test('a pause holds all callers, with or without limits', async () => {
   const time = fakeTime()
   const limit = makeRateLimit(null, null, time.now, time.wait)
   limit.pause(5000)

@@ -25,13 +25,12 @@ interface Place {
   isLookedAt: boolean
 }
 
-/** How long a failed replica is set aside; doubles with each failure, up to the second value. */
+/** How long a failed replica is set aside at first, and at most; the time doubles with each failure. */
 const asideMs = 10_000
 const longestAsideMs = 300_000
 
 /**
- * A replica is clearly busier with this many more calls in progress than the least busy one, or with half as many
- * again.
+ * A replica is clearly busier if it has over this many calls more than the least busy one, and over half as many again.
  */
 const slack = 4
 

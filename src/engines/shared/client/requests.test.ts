@@ -113,7 +113,7 @@ test('a model that is not served is an error before anything is asked', async ()
   expect(server.requests).toEqual([])
 })
 
-test('many calls at once look at the server once, and later ones not before the interval is over', async () => {
+test('concurrent calls check the server once, and later ones only after the interval', async () => {
   const made = engine()
   await Promise.all(Array.from({ length: 50 }, () => ask(made)))
   await ask(made)
@@ -140,14 +140,14 @@ test('with an interval of 0 the server is never looked at unasked', async () => 
   expect(server.listRequests).toEqual([])
 })
 
-test('an address without its /v1 is told so', async () => {
+test('an address without its /v1 gets a hint', async () => {
   server.planList(fails(404, 'Not Found'))
   server.plan(fails(404, 'Not Found'))
   const made = engine({ model: 'm' })
   expect(await made.health(signal)).toMatchObject({ healthy: false, reason: expect.stringContaining('needs /v1') })
 })
 
-test('the server’s own word on the context completes the user’s facts', async () => {
+test('the server’s context size completes the user’s facts', async () => {
   const made = engine({ model: 'm', model_info: { max_output_tokens: 7, input_cost_per_token: 1 } })
   const client = made.client('m')
   expect(client.facts).toMatchObject({ contextTokens: null, outputTokens: 7 })

@@ -41,7 +41,7 @@ test('tests name paths, also in quotes', () => {
   expect(pathsInScripts([{ path: 'tests/test.sh', text: script }]).map(({ path }) => path)).toEqual(['/app/out.txt'])
 })
 
-test('examples are what is fenced or quoted, without paths and file names in folders', () => {
+test('examples are fenced or quoted texts, without paths and file names in folders', () => {
   const text = 'Write `hello world` to `/app/x.txt`, not "bye":\n\n```json\n{"a": 1}\n```\n'
   expect(examplesIn(text)).toEqual(['hello world', '{"a": 1}', 'bye'])
   expect(examplesIn('~~~\na long\n  b ```\n```\nopen')).toEqual(['a long\n  b'])
@@ -51,7 +51,7 @@ test('very many fences that are never closed take no longer than others', () => 
   expect(examplesIn('```x\n'.repeat(100_000))).toEqual([])
 })
 
-test('a shallow solution writes every file that is asked for, and a program where one is', () => {
+test('a shallow solution writes every requested file, and a program where one is requested', () => {
   const ask = { instruction: 'x', targets: ['/app/a b.txt', '/app/run.py'], inputs: ['/app/in'] }
   const [touch, , copy] = shallowSolutions(ask)
   expect(touch?.script).toContain("touch '/app/a b.txt'")
@@ -61,7 +61,7 @@ test('a shallow solution writes every file that is asked for, and a program wher
   expect(shallowSolutions({ ...ask, targets: [] })).toEqual([])
 })
 
-test('a program that is asked for prints, copies or lists in its language, and copies its input where no file is there', () => {
+test('a requested program prints, copies or lists in its language, and copies its input when there is no file', () => {
   const scripts = (target: string, inputs: readonly string[] = []) =>
     shallowSolutions({ instruction: 'x', targets: [target], inputs }).map(({ script }) => script)
   expect(scripts('/app/solution.py').join('\n')).toContain('sys.stdin).read()')
@@ -71,7 +71,7 @@ test('a program that is asked for prints, copies or lists in its language, and c
   expect(scripts('/app/notes.txt').join('\n')).not.toMatch(/stdin|main/)
 })
 
-test('a query that is asked for takes all there is, and is SQL throughout', () => {
+test('a requested query selects everything, and is SQL throughout', () => {
   const instruction =
     'Who?\n\n```sql\nCREATE TABLE "people" ("id" INTEGER);\nCREATE TABLE "cities" ("id" INTEGER);\n```\n'
   const solutions = shallowSolutions({ instruction, targets: ['/app/query.sql'], inputs: ['/app/data.sql'] })
@@ -87,7 +87,7 @@ test('a query that is asked for takes all there is, and is SQL throughout', () =
 })
 
 test.each(['sql', 'js', 'c', 'cc', 'cpp', 'py', 'sh'])(
-  'a program that the instruction shows is tried as it stands: .%s',
+  'a program that the instruction shows is tried unchanged: .%s',
   (ending) => {
     const instruction = "Why is `x` slow?\n\n```\nshort it's\n```\n\n```sql\nSELECT a\nFROM t\n```\n"
     const raw = (target: string) =>
@@ -109,7 +109,7 @@ test('a function that a new file has to define gets trivial bodies', () => {
   expect(third?.script).toContain('def widths(first=None, *rest, **named):\n    return first')
 })
 
-test('a paid shallow solution rejects, and shows what it does', () => {
+test('a paid shallow solution rejects the task, and the report shows what it does', () => {
   expect(checkShallow(5, { name: 'touch', script: 'touch /app/x' })).toMatchObject({
     outcome: 'fail',
     evidence: ['touch /app/x'],
@@ -141,7 +141,7 @@ test('what a solution leaves empty rejects, unless the instruction mentions empt
   expect([judged('Write it.'), judged('Make an empty file.')]).toEqual(['fail', 'ok'])
 })
 
-test('results that are all 0 mean that nothing was found; among others 0 may be right', () => {
+test('results that are all 0 mean that nothing was found; next to others, 0 may be right', () => {
   const judged = (...texts: string[]) => {
     const made = new Map(texts.map((text, nth) => [`/app/${nth}`, text]))
     return checkReference(noPaths, { ...nothing, made }, taskOf('Count.'), filesOf('')).outcome
@@ -149,7 +149,7 @@ test('results that are all 0 mean that nothing was found; among others 0 may be 
   expect([judged('  0  0\n'), judged('0\n', '7\n'), judged('10\n')]).toEqual(['fail', 'ok', 'ok'])
 })
 
-test('a path with letters that stand for something names no file', () => {
+test('a path with placeholder letters names no file', () => {
   expect(pathsInProse('It goes to `/app/photos/YYYY/MM/YYYY-MM-DD.EXT` and /app/out/NAME.txt.')).toEqual([])
   expect(pathsInProse('Read /app/parts/ORDER and /app/NAMES.txt.').map(({ path }) => path)).toEqual([
     '/app/parts/ORDER',
@@ -157,7 +157,7 @@ test('a path with letters that stand for something names no file', () => {
   ])
 })
 
-test('a path that is neither there nor made rejects, unless the sentence hedges or the solution speaks of it', () => {
+test('a path that neither exists nor is made rejects the task, unless the sentence hedges or the solution mentions it', () => {
   const judged = (words: string, solution = '') => {
     const told = pathsInProse(words)
     const absent = new Map(told.map(({ path }) => [path, 'absent' as const]))
@@ -197,7 +197,7 @@ test.each([
   expect(checkReference({ told, tested: [] }, sights, taskOf(words), filesOf('')).outcome).toBe(outcome)
 })
 
-test('a variable that nothing sets rejects, and the line that speaks of it is shown', () => {
+test('a variable that nothing sets rejects the task, and the line that mentions it is shown', () => {
   const judged = (words: string, solution: string) => checkReference(noPaths, nothing, taskOf(words), filesOf(solution))
   expect(judged('Do it.\n\nList $dir.', 'ls $dir')).toMatchObject({
     outcome: 'fail',
@@ -209,13 +209,13 @@ test('a variable that nothing sets rejects, and the line that speaks of it is sh
   expect(judged('List $HOME.', 'ls $HOME').outcome).toBe('ok')
 })
 
-test('an order that the solution makes has to be stated', () => {
+test('an order that the solution produces must be stated', () => {
   expect(hidesOrder(taskOf('List the names.'), filesOf('cut -f1 x | sort > y'))).toBe(true)
   expect(hidesOrder(taskOf('List the names in alphabetical order.'), filesOf('cut -f1 x | sort > y'))).toBe(false)
   expect(hidesOrder(taskOf('List the names.'), filesOf('cut -f1 x > y'))).toBe(false)
 })
 
-test('names and formats that the tests want have to be stated', () => {
+test('names and formats that the tests require must be stated', () => {
   const path = '/app/out.txt'
   const judged = (words: string, text: string) => {
     const sights = {

@@ -91,7 +91,7 @@ describe('bodies of functions', needs('python3'), () => {
     expect(run("return ''", 'todo(7, 8), Shape.named(7)')).toBe("('', '')")
   })
 
-  test('those that the instruction names are filled, all where it names none, none where it asks for something else', () => {
+  test('functions that the instruction names are filled in, all if it names none, none if it asks for something else', () => {
     const asked = (instruction: string) => stubsAskedFor(lines, instruction).map(({ name }) => name)
     expect(asked('`short` lacks its body. Implement it.')).toEqual(['short'])
     expect(asked('Fill in what is TODO.')).toHaveLength(7)

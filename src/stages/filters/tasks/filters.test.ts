@@ -92,7 +92,7 @@ test('the first of tasks that say nearly the same stays', async () => {
   })
 })
 
-test('a task that holds words of a benchmark goes, and the report says whose', async () => {
+test("a task that contains a benchmark's words is dropped, and the report says which benchmark", async () => {
   const packs = join(dir, 'packs')
   mkdirSync(packs)
   const pack = [
@@ -207,7 +207,7 @@ test('the top of a signal keeps its order in the set', async () => {
   expect(told).toEqual({ scores: { ...scores, kept: 3, threshold: 2, lowest: true } })
 })
 
-test('without scores there is nothing to count', async () => {
+test('without any scores, the report has no statistics', async () => {
   await filter([{ id: 'none' }], { use: 'filters/tasks/top-by-signal', with: { signal: 'score', keep: 2 } })
   expect(told).toMatchObject({ scores: { count: 0, missing: 1, min: null, median: null, kept: 0, threshold: null } })
 })

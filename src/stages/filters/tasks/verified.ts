@@ -136,7 +136,10 @@ function identityOfOpinion({ solver, reviewer, agent, tries }: NonNullable<z.out
   return { solver: identityOfModel(solver), reviewer: reviewer && identityOfModel(reviewer), agent, tries }
 }
 
-/** The same tasks share a journal; processes that share a recipe have different tasks, and so different journals. */
+/**
+ * The same tasks share one folder of records; processes that share a recipe have different tasks, and so different
+ * folders.
+ */
 function nameOf(rows: readonly TaskRow[]): string {
   return digestJson(rows.map(({ id, digest }) => [id, digest])).slice(0, 16)
 }

@@ -6,7 +6,7 @@ import type { RecipeTrace } from '../rollout-text/trace-row.ts'
 import { type AskAt, booked, cutOff } from './ask.ts'
 import type { Spending } from './spending.ts'
 
-/** Which reply of a row a model gives again. */
+/** The reply of a row that a model gives again. */
 interface Question {
   readonly row: RecipeTrace
   /** Its index. */

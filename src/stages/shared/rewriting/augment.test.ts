@@ -41,7 +41,7 @@ const good = 'The product of 6 and 7 belongs into `/app/answer.txt`, as a number
 
 stageLaws('augment/rewrite', { make: async () => make(rewrite), rows: [row], model: told(() => good) })
 
-test('a task is told anew: its files stay, its parent and the prompt are in its lineage', async () => {
+test('a task is rewritten: its files stay, its parent and the prompt are in its lineage', async () => {
   const [made] = (await runStage(make(rewrite), [row], {
     model: told(() => `<instruction>\n${good}\n</instruction>`),
   })) as [TaskRow]
@@ -89,7 +89,7 @@ test('several tellings of a task differ, and the old one may go on before them',
   expect(new Set(given.map(({ digest }) => digest)).size).toBe(3)
 })
 
-test('only who adds a constraint is shown the solution', async () => {
+test('the solution is shown only for adding a constraint', async () => {
   const seen: string[] = []
   const model = told((prompt) => {
     seen.push(prompt)

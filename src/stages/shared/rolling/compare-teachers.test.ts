@@ -46,7 +46,7 @@ test('an infrastructure failure is no failure of the teacher', () => {
   expect(choice).toBe(1)
 })
 
-test('of equals the cheaper is chosen, then the first; who was never scored is not', () => {
+test('among equals the cheaper is chosen, then the first; a teacher never scored is not chosen', () => {
   const [dear, cheap, broken] = [
     teacher('dear', { a: [1, 0] }),
     teacher('cheap', { a: [0, 1] }, { costUsd: 0.1 }),
@@ -57,7 +57,7 @@ test('of equals the cheaper is chosen, then the first; who was never scored is n
   expect(compareTeachers([broken!, broken!])).toMatchObject({ choice: null, agreement: null })
 })
 
-test('the report names the rule, the choice, and who cannot be told apart from it', () => {
+test('the report names the rule, the choice, and the teachers not distinguishable from it', () => {
   const tried = [
     teacher('a|b', { x: [1, 1, 0, 1, 1, 1, 1, 1] }),
     teacher('close', { x: [1, 0, 1, 1, 1, 1, 1, 1] }),

@@ -46,9 +46,7 @@ export const decontaminationOptions = z.strictObject({
 
 type Options = z.output<typeof decontaminationOptions>
 
-/**
- * Drops every row that contains a benchmark's words; its result says how many rows were dropped for which benchmark.
- */
+/** Drops every row that contains a benchmark's words; its result lists dropped rows, each with what it matched. */
 export function decontaminate(of: ComparedRow, written: Options, context: PluginContext): OrderedFilter {
   const options = located(written, context)
   return {
