@@ -20,12 +20,12 @@ export function isOverQuota(error: unknown): boolean {
   return codeOf(error) === 'EDQUOT' || (error instanceof Error && error.cause !== undefined && isOverQuota(error.cause))
 }
 
-/** The failure of a trial for that reason. */
+/** The failure of a trial when the disk is full. */
 export function diskFullFailure(what: string, cause: unknown): BoundaryError {
   return new BoundaryError('store', `${what}: no space left on this machine`, { code: diskFullCode, cause })
 }
 
-/** The error of a job for that reason. */
+/** The error that stops a job when the disk is full. */
 function diskFullError(jobDir: string): UserError {
   return new UserError(
     `the disk of ${jobDir} is full; the job stopped`,
@@ -53,13 +53,13 @@ export function exhaustedFailure(error: unknown): BoundaryError | null {
   return ranOut(resource, messageOf(error), error)
 }
 
-/** The failure of a trial for that reason. */
+/** The failure of a trial when a resource ran out. */
 function ranOut(resource: Resource, what: string, cause?: unknown): BoundaryError {
   const message = `this machine ran out of ${resource}: ${what}`
   return new BoundaryError('sandbox', message, { code: exhaustedCode, retryable: true, cause })
 }
 
-/** The error of a job for that reason, if it cannot even write its records. */
+/** The error that stops a job when a resource ran out and even its records cannot be written. */
 function exhaustedError(resource: Resource, jobDir: string): UserError {
   return new UserError(
     `cannot write to ${jobDir}: this machine has run out of ${resource}; the job stopped`,

@@ -255,7 +255,7 @@ export class PackedStore implements TrialStore {
     }
   }
 
-  /** Puts a finished trial's files into a directory of their own: other trials may be in progress next to it. */
+  /** Unpacks a finished trial's files into a directory of their own: other trials may be in progress next to it. */
   async #stageOf(trialName: string): Promise<string> {
     await mkdir(this.#dirs.work, { recursive: true })
     const stage = await makeScratchDir(join(this.#dirs.work, '.stage-'))

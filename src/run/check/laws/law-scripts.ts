@@ -26,7 +26,7 @@ find "$PWD" -xdev -maxdepth 3 -type f -size +0 -size -64k 2>/dev/null | LC_ALL=C
 `
 }
 
-/** How much of a file is read at most. */
+/** The maximum number of bytes read of a file. */
 export const madeBytes = 64 * 1024
 
 /** Prints the start of each file as base64, one per line. */
