@@ -139,7 +139,7 @@ export class Appender {
 
   /** After a failed write the files must end where the index says; if even that fails, nothing more may be appended. */
   async #takeBack(indexStart: number, reason: unknown): Promise<void> {
-    // After a failed sync, nobody knows what the disk has kept.
+    // After a failed sync it is unknown what the disk has kept.
     if (codeOf(reason) === 'EIO') this.#broken = reason
     try {
       await this.#indexFile?.truncate(indexStart)

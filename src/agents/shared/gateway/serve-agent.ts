@@ -134,7 +134,7 @@ async function answer(options: ServeOptions, route: CallRoute, body: string, res
   const said = await askAlive(options, { ask, dialect, call: parsed.call }, response)
   if (live.end(said)) return
   const wire = renderAnswer(dialect, parsed.call, said, stamp)
-  // Nobody is connected any more.
+  // The client has disconnected.
   if (typeof wire === 'string') response.destroy()
   else await sendAnswer(response, wire)
 }

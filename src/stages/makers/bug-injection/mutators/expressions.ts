@@ -23,7 +23,7 @@ function joinsTexts({ parent }: SyntaxNode): boolean {
   )
 }
 
-/** Whether a number would look odd there: nobody writes `x - 0` or `x * 1`. */
+/** Whether a number would look odd there: people do not write `x - 0` or `x * 1`. */
 function isIdle(value: number, { parent }: SyntaxNode, source: Source): boolean {
   if (parent?.name === 'ParenthesizedExpression') return isIdle(value, parent, source)
   const operator = (parent ? childrenOf(parent) : []).find(({ name }) => /^(?:ArithOp|BitOp|UpdateOp)$/.test(name))
@@ -56,7 +56,7 @@ export const operatorMutators: readonly Mutator[] = [
       const inner = condition && textOf(source, condition)
       if (!condition || !inner) return []
       const not = source.language === 'python' ? 'not ' : '!'
-      // Nobody writes `not (not a)` or brackets around a single name.
+      // People do not write `not (not a)` or brackets around a single name.
       const [operator, operand] = condition.name === 'UnaryExpression' ? childrenOf(condition) : []
       if (operator && operand && textOf(source, operator) === not.trim())
         return [replace(condition, unwrapped(textOf(source, operand), operand.name))]

@@ -95,7 +95,7 @@ export const flowMutators: readonly Mutator[] = [
       const bound = source.language === 'python' ? rangeEnd(node, source.text) : forBound(node)
       if (!bound) return []
       const text = textOf(source, bound)
-      // Nobody writes `0 - 1`.
+      // People do not write `0 - 1`.
       const isNumber = /^\d{1,9}$/.test(text)
       return [-1, 1].map((by) =>
         replace(bound, isNumber ? String(Number(text) + by) : `${operand(text)} ${by < 0 ? '-' : '+'} 1`),
