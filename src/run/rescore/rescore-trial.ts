@@ -31,7 +31,7 @@ export interface RescoreRequest {
   readonly signal: AbortSignal
   /** For tasks judged by a model: a judge whose calls are charged to the trial. */
   readonly judgeFor?: ((trial: string) => Judge) | undefined
-  /** Trust the user that a shared verifier's tests look at nothing but the declared artefacts. */
+  /** Trust the user that a shared verifier's tests look at nothing but the declared artifacts. */
   readonly artifactsSuffice: boolean
 }
 
@@ -49,7 +49,7 @@ export interface TrialToRescore {
 }
 
 /**
- * Runs only the tests of a finished trial again, in a fresh sandbox with its kept artefacts. The new score replaces the
+ * Runs only the tests of a finished trial again, in a fresh sandbox with its kept artifacts. The new score replaces the
  * old one, which is set aside; a failed verification changes nothing.
  */
 export async function rescoreTrial(trial: TrialToRescore, request: RescoreRequest): Promise<Rescored> {

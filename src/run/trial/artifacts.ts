@@ -33,7 +33,7 @@ const fileLimitBytes = 256 * 1024 * 1024
 const limitSec = 600
 
 /**
- * Downloads the declared artefacts and `/logs/artifacts` as far as possible, and records in a manifest what arrived.
+ * Downloads the declared artifacts and `/logs/artifacts` as far as possible, and records in a manifest what arrived.
  */
 export async function saveArtifacts(
   context: TrialContext,
@@ -89,7 +89,7 @@ function manifestOf(roundDir: string): string {
   return join(roundDir, 'artifacts', 'manifest.json')
 }
 
-/** The kept artefacts listed in a manifest; none when it is missing or unreadable. */
+/** The kept artifacts listed in a manifest; none when it is missing or unreadable. */
 export async function loadManifest(roundDir: string): Promise<readonly SavedArtifact[]> {
   const text = await readTextIfExists(manifestOf(roundDir))
   try {
@@ -99,7 +99,7 @@ export async function loadManifest(roundDir: string): Promise<readonly SavedArti
   }
 }
 
-/** Puts saved artefacts back where they came from, in another sandbox. */
+/** Puts saved artifacts back where they came from, in another sandbox. */
 export async function restoreArtifacts(
   sandbox: Sandbox,
   saved: readonly SavedArtifact[],

@@ -43,7 +43,7 @@ export function emptyNotes(): RoundNotes {
   }
 }
 
-/** Lets the agent work, kills whatever it left running, saves its logs, verifies, and saves the artefacts. */
+/** Lets the agent work, kills whatever it left running, saves its logs, verifies, and saves the artifacts. */
 export async function runRound(context: AgentTrial, bench: TestBench, round: Round, notes: RoundNotes): Promise<void> {
   notes.exit = await agentTurn(context, bench, round, notes)
   context.log(`agent ended: ${JSON.stringify(notes.exit)}`)
@@ -107,7 +107,7 @@ async function salvageAgentLogs(context: TrialContext, lease: SandboxLease, roun
   if (frozen) await saveAgentLogs(context, lease, round)
 }
 
-/** Harbor saves artefacts after the tests, which may add to them, even if the tests failed. */
+/** Harbor saves artifacts after the tests, which may add to them, even if the tests failed. */
 function inPlace(context: TrialContext, bench: TestBench, round: Round, frozen: Frozen): Promise<Verified> {
   return verifyInPlace(context, bench, {
     round,

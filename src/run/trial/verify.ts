@@ -97,7 +97,7 @@ async function resultOf(work: () => Promise<Verified>): Promise<Verified | Bound
   })
 }
 
-/** Verifies in another sandbox that gets nothing of the agent's except the saved artefacts. */
+/** Verifies in another sandbox that gets nothing of the agent's except the saved artifacts. */
 export async function verifySeparately(
   context: TrialContext,
   round: Round,
