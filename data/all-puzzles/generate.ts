@@ -8,12 +8,12 @@ const options = z.object({
   levels: z.array(z.string()).optional().describe('only these: easy,medium,hard'),
 })
 
-/** Puzzles from nothing but a seed; each check accepts every right answer. */
+/** Puzzles generated from a seed alone; each check accepts every correct answer. */
 export default definePipeline({
   name: 'all-puzzles',
   summary: 'Puzzles of twelve kinds, invented offline, with checks that accept every right answer',
   options,
-  // Puzzles are invented here: published ones come with one answer in words, which no exact check can be made from.
+  // Puzzles are invented here: published ones come with a single answer in words, too little for an exact check.
   source: { fixture: { use: puzzles, with: ({ options }) => options }, real: null },
   strategy: 'puzzles',
 })

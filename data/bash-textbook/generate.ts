@@ -3,7 +3,7 @@ import documents from './documents/index.ts'
 import { readPage } from './read-page.ts'
 import { filesOf, readCommands, sessionsOf } from './read-sessions.ts'
 
-/** Scripts and commands of a textbook, to be written again from what the page says about them. */
+/** Scripts and commands from a textbook, to be rewritten from what the page says about them. */
 export default definePipeline({
   name: 'bash-textbook',
   summary: 'Scripts and commands that a page of a Bash book describes and runs, compared with the page’s own',
@@ -31,14 +31,14 @@ export default definePipeline({
     with: ({ options: { hiddenCases } }) => ({
       pipeline: 'bash-textbook',
       hiddenCases,
-      // Pages show tabs as blanks: who reads one cannot know which they were.
+      // Pages show tabs as spaces, so a reader cannot tell which were tabs.
       normalise: ['tabs'],
       instruction: '{{lead}}\n\n{{page}}',
     }),
   },
 })
 
-/** Files that pages of a book show, which later pages of it work on. Rows come in the order of the pages. */
+/** Files that a book's pages show and later pages work on. Rows arrive in page order. */
 const shown = new WeakMap<PipelineAt<unknown>, Map<string, Record<string, string>>>()
 
 function shape(row: RawRow, at: PipelineAt<unknown>): RawRow[] {

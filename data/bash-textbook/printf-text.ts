@@ -1,9 +1,9 @@
-/** Stands for a text that cannot be told without running a shell. */
+/** Stands for a text that only a shell could produce. */
 export const notPlain: unique symbol = Symbol('not a plain text')
 
 const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', '\\': '\\', '"': '"' }
 
-/** What `printf 'text'` or `echo 'text'` at the start of a command prints, where that is a plain text in single quotes. */
+/** What `printf 'text'` or `echo 'text'` at the start of a command prints, if that is plain text in single quotes. */
 export function readPrintf(command: string): string | typeof notPlain {
   const [, program = '', quoted] = /^(printf|echo(?: -e)?) '([^']*)' \|/.exec(command) ?? []
   if (quoted === undefined) return notPlain

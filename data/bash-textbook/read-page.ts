@@ -1,4 +1,4 @@
-/** What a page tells about a script. */
+/** What a page says about a script. */
 export interface PageScript {
   /** The page without the script. */
   readonly page: string
@@ -11,7 +11,7 @@ const firstLine = /^\s*#!\s*\/(?:usr\/)?bin\/(?:env\s+)?(?:ba)?sh\b/
 const prompt = /^\s*\$ /
 const runsScript = /^\s*\$ (?:(?:ba)?sh\s+|\.\/)([\w.-]+)((?:\s+[\w.,:@%+=/-]+)*)\s*$/
 
-/** The first script of a page and the first run of it, or why there are none. */
+/** The first script on a page and its first run, or why there is none. */
 export function readPage(text: string): PageScript | string {
   const lines = text.split('\n')
   const start = lines.findIndex((line) => firstLine.test(line))
@@ -31,7 +31,7 @@ export function readPage(text: string): PageScript | string {
   return { page, script: `${dedent(lines.slice(start, end))}\n`, args, expected }
 }
 
-/** A listing ends where a prompt stands, or where the text goes back to the left after an empty line. */
+/** A listing ends at a prompt, or where the indentation drops after an empty line. */
 function endOf(lines: readonly string[], start: number): number {
   const margin = indentOf(lines[start] ?? '')
   for (let at = start + 1; at < lines.length; at++) {

@@ -40,7 +40,7 @@ test('commands after a prompt are read with what they print', () => {
 test('a command on a file that was shown, or on a text in a pipe, can be asked for; the page tells it no more', () => {
   const known = filesOf(sessionsOf(page))
   expect(known).toEqual({ 'fruits.txt': 'pear 3\nfig 12\napple 5\n' })
-  // `sort fruits.txt` stands in another command, too.
+  // `sort fruits.txt` also occurs in another command.
   expect(readCommands(page, known)).toEqual([
     {
       page: page.replace("| cut -d ' ' -f 1", '| (this was lost)'),

@@ -1,16 +1,16 @@
 import { notPlain, readPrintf } from './printf-text.ts'
 
-/** A command that a page shows after a prompt, with what it printed. */
+/** A command shown after a prompt, with its output. */
 export interface Session {
   readonly command: string
   readonly printed: string
-  /** Lines of the page: that of the prompt, the first after the command, and the first after what was printed. */
+  /** Line numbers in the page: the prompt, the first line after the command, and the first after its output. */
   readonly start: number
   readonly afterCommand: number
   readonly end: number
 }
 
-/** What a page tells about a command of which the input is known. */
+/** What a page says about a command whose input is known. */
 export interface PageCommand {
   /** The page without the command. */
   readonly page: string
@@ -31,7 +31,7 @@ export function sessionsOf(page: string): Session[] {
     if (first === '') continue
     const start = at
     let command = first
-    // A command that ends with a bar or a backslash goes on in the next line.
+    // A command that ends with a pipe or a backslash continues on the next line.
     while (/(?:\||\\)$/.test(command) && at + 1 < lines.length)
       command = `${command.replace(/\\$/, '')} ${lines[++at]?.trim()}`
     const afterCommand = at + 1
@@ -48,7 +48,7 @@ function endsListing(line: string): boolean {
   return prompt.test(line) || /^\s*(?:```|~~~)/.test(line) || /^\s*# /.test(line)
 }
 
-/** The files whose text these pages show with `cat NAME`. */
+/** The files that these pages print with `cat NAME`. */
 export function filesOf(sessions: readonly Session[]): Record<string, string> {
   const files: Record<string, string> = {}
   for (const { command, printed } of sessions) {
@@ -64,13 +64,13 @@ const programs = new Set(
   ),
 )
 
-/** The commands of a page that can be asked for: the usual programs on an input that is known, with an output that is shown. */
+/** The commands on a page that make a task: the usual programs, with known input and output that the page shows. */
 export function readCommands(page: string, known: Readonly<Record<string, string>>): PageCommand[] {
   const sessions = sessionsOf(page)
   const lines = page.split('\n')
   return sessions.flatMap((session) => {
     const input = inputOf(session.command, known)
-    // Said twice, or another way to the same result beside it: the page tells what was lost.
+    // If the command occurs again, or another one next to it gives the same result, the page gives the answer away.
     const isTold =
       sessions.some(
         (other) =>
@@ -78,7 +78,7 @@ export function readCommands(page: string, known: Readonly<Record<string, string
           (other.command.includes(input?.script ?? session.command) ||
             (session.printed.includes('\n') && other.printed === session.printed)),
       ) || /^\s*# .*\bsame as:/i.test(lines[session.start - 1] ?? '')
-    // "# wrong output" stands above a command that the page warns of.
+    // A comment such as "# wrong output" stands above a command that the page warns against.
     const isWrong = /^\s*# .*\b(?:wrong|incorrect)\b/i.test(lines[session.start - 1] ?? '')
     if (
       input === null ||
@@ -102,7 +102,9 @@ interface Input {
   readonly text: string
 }
 
-/** What a command works on, a text of `printf` or files that the pages show, and the rest of it; null when that is not known. */
+/**
+ * What a command reads, text from `printf` or files shown on the pages, and the rest of the command; null if unknown.
+ */
 function inputOf(command: string, known: Readonly<Record<string, string>>): Input | null {
   if (/[<>`;&]|\$\(|\b(?:sudo|rm|mv|curl)\b/.test(command.replace(/'[^']*'/g, ''))) return null
   const piped = /^(?:printf|echo(?: -e)?) .*? \| (?=\w)/.exec(command)
@@ -118,13 +120,13 @@ function inputOf(command: string, known: Readonly<Record<string, string>>): Inpu
   return { script: script.trim(), files, stdin, text: `${stdin}${Object.values(files).join('')}` }
 }
 
-/** What stands after the first bar that is not inside of quotes. */
+/** Everything after the first pipe character outside quotes. */
 function afterPrintf(command: string): string | null {
   const at = command.replace(/'[^']*'|"[^"]*"/g, (quoted) => ' '.repeat(quoted.length)).indexOf('|')
   return at < 0 ? null : command.slice(at + 1)
 }
 
-/** The text that goes into a pipe stays: it is the input. */
+/** Keeps the text that is piped in: it is the input. */
 function withoutCommand(page: string, { start, afterCommand, command }: Session, stdin: string): string {
   const lines = page.split('\n')
   const kept = stdin === '' ? '' : `${command.slice(0, command.length - (afterPrintf(command)?.length ?? 0))} `

@@ -15,7 +15,7 @@ const problem = z.object({
 /** How the dataset numbers languages. */
 const numbers = { python: 3, cpp: 2 } as const
 
-/** Problems of programming contests with their tests, those that the statement shows and those that it does not. */
+/** Programming contest problems with their tests, both those shown in the statement and the hidden ones. */
 export default definePipeline({
   name: 'code-contests',
   summary: 'Problems of programming contests, tried on private tests, with a right solution as the oracle',

@@ -1,7 +1,7 @@
 import { definePipeline, z } from 'ot-agent'
 import { readSolutions, shape } from './shape.ts'
 
-/** Problems of Codeforces with their official tests, judged by the problem's checker where several outputs are right. */
+/** Codeforces problems with their official tests, judged by the problem's checker where several outputs are correct. */
 export default definePipeline({
   name: 'codeforces',
   summary: 'Problems of Codeforces, tried on official tests, with a program of the editorial as the oracle',

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type RawRow, UserError, z } from 'ot-agent'
 
-/** Official tests have the line ends of the judge's machine, and examples of the statement do not. */
+/** Official tests have the line endings of the judge's machine; the statement's examples do not. */
 const lines = z.string().transform((text) => text.replaceAll('\r\n', '\n'))
 const cases = z.array(z.object({ input: lines, output: lines }))
 const problem = z.object({
@@ -26,11 +26,11 @@ type Problem = z.infer<typeof problem>
 export interface ShapeOptions {
   readonly language: 'python' | 'cpp'
   readonly maxRating: number
-  /** Right programs from elsewhere, by the problem's id. */
+  /** Correct programs from other sources, by problem id. */
   readonly others: ReadonlyMap<string, string>
 }
 
-/** A problem as makers/io-tests takes it, or with the problem it has. */
+/** A problem in the form makers/io-tests takes, or with the reason it cannot be used. */
 export function shape(row: RawRow, { language, maxRating, others }: ShapeOptions): RawRow {
   const parsed = problem.safeParse(row.fields)
   if (!parsed.success) return row
@@ -71,7 +71,7 @@ function statementOf({ title, description, input_format, output_format, note, ex
   return [`# ${title}`, ...parts.flatMap(([heading, text]) => (text ? [`${heading}${text}`] : []))].join('\n\n')
 }
 
-/** The last fenced program of the language: editorials end with the whole of it. */
+/** The last fenced program in the language: editorials end with the complete one. */
 function programIn(editorial: string, language: 'python' | 'cpp'): string | null {
   const fence = language === 'python' ? 'python3?|py' : 'c\\+\\+|cpp'
   const blocks = [...editorial.matchAll(new RegExp(`\`\`\`(?:${fence})\\s*\\n([\\s\\S]*?)\`\`\``, 'gi'))]
@@ -80,7 +80,7 @@ function programIn(editorial: string, language: 'python' | 'cpp'): string | null
 
 const read = new Map<string, ReadonlyMap<string, string>>()
 
-/** Programs of a file, read once. */
+/** The programs in a file, which is read once. */
 export function readSolutions(path: string, dir: string): ReadonlyMap<string, string> {
   if (path === '') return new Map()
   const known = read.get(path)

@@ -1,7 +1,7 @@
 import { definePipeline, z } from 'ot-agent'
 import mine from './mine.ts'
 
-/** Web pages go through a funnel: most are no tasks, and only those that look like one cost a question. */
+/** Filters web pages in stages: most are not tasks, and only promising ones cost a model call. */
 export default definePipeline({
   name: 'dclm-mine',
   summary: 'Problems of the shell found in web pages: a score, a classifier, then a model that writes the task out',

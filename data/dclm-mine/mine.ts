@@ -32,7 +32,9 @@ const options = z.strictObject({
 })
 type Options = z.output<typeof options>
 
-/** S5: documents go through a cheap score, a question of yes or no, and the extraction of a task; most fall out early. */
+/**
+ * S5: each document gets a cheap score, then a yes-or-no question, then the extraction of a task; most drop out early.
+ */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'mine',
   summary: 'Mine documents for tasks: a score, a classifier, then a model that writes the task out',

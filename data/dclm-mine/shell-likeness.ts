@@ -1,9 +1,9 @@
 const names =
   'ls|cd|grep|sed|awk|find|sort|uniq|wc|head|tail|cat|cut|tr|xargs|chmod|chown|tar|gzip|curl|wget|ssh|git|make|mkdir|cp|mv|rm|ln|ps|kill|df|du|diff|echo|export|sudo|apt(?:-get)?|pip|docker'
 const commands = new RegExp(`\\b(?:${names})\\s`)
-/** A line that is a command, to tell from one that begins with such a word: "find the file", "make sure". */
+/** A line that is a command, as opposed to prose that begins with the same word: "find the file", "make sure". */
 const commandLines = new RegExp(`^\\s*(?:${names})\\s+(?:-{1,2}\\w|[/~.'"‘“$]|[^\\s|]+\\s+\\|)`, 'gm')
-/** With `#` headings and comments begin, too, so that a known command has to follow. */
+/** `#` also starts headings and comments, so a known command has to follow it. */
 const prompts = new RegExp(
   `^\\s*(?:\\$\\s+\\w|\\w+@\\w+[^$#\\n]{0,60}[$#]\\s+\\w|#\\s+(?:(?:${names})\\s+(?:-{1,2}\\w|[/~.'"$])|apt(?:-get)? |systemctl |service ))`,
   'gm',
@@ -11,8 +11,9 @@ const prompts = new RegExp(
 const constructs = /\b(?:if \[|then$|fi$|for \w+ in |while |do$|done$|case \S+ in|esac$)|\$\(|\$\{\w+\}/m
 
 /**
- * How much a text looks like one about the shell: blocks of code and shebangs weigh most, then prompts, lines that are commands, pipes and
- * redirections up to a cap, then known commands and constructs of scripts. Pages of a crawl are plain text: nothing marks their code.
+ * How much a text looks like shell work: code blocks and shebangs weigh most, then prompts, command lines, pipes and
+ * redirections up to a cap, then known commands and scripting constructs. Crawled pages are plain text: nothing marks
+ * their code.
  */
 export function shellLikeness(text: string): number {
   const capped = (pattern: RegExp, each: number, cap: number) =>

@@ -20,12 +20,14 @@ export interface BenchAt {
   readonly signal: AbortSignal
 }
 
-/** A project without its bug, and what the bug makes of its files; null for a file that only the fix has. */
+/**
+ * A project without its bug, and the files as the bug changes them; null for a file that only the fixed version has.
+ */
 export interface Subject {
   readonly files: RepositoryFiles
   readonly broken: ReadonlyMap<string, string | null>
   readonly suite: Suite
-  /** Test classes that have to run. */
+  /** Test classes that must run. */
   readonly triggering: readonly string[]
   readonly jars: Readonly<Record<string, DraftFile>>
 }
@@ -34,14 +36,14 @@ export interface Measured {
   readonly suite: Suite
   /** Tests that pass every time without the bug. */
   readonly passing: readonly string[]
-  /** Those of them that fail with it. */
+  /** The ones among them that fail with the bug. */
   readonly failing: ReadonlyMap<string, Failed>
 }
 
-/** Longest that the tests may take, once compiled and run. */
+/** Time limit for one command that compiles and runs the tests. */
 export const testSec = 300
 
-/** Runs the tests twice without the bug and once with it; a text says why nothing can be made of it. */
+/** Runs the tests twice without the bug and once with it; a string says why the bug cannot be used. */
 export async function measure(subject: Subject, at: BenchAt): Promise<Measured | string> {
   await mkdir(at.workDir, { recursive: true })
   const dir = await mkdtemp(join(at.workDir, 'bench-'))
@@ -76,11 +78,14 @@ async function compare({ suite, broken, triggering }: Subject, sandbox: Sandbox,
   const withBug = parseRun(stdout)
   const passing = [...whole.tests].flatMap(([name, failed]) => (failed === null ? [name] : []))
   const failing = new Map(passing.flatMap((name) => (withBug.get(name) ? [[name, withBug.get(name) as Failed]] : [])))
-  // A test that did not run with the bug says nothing.
+  // A test that did not run with the bug proves nothing.
   return { suite: whole.suite, passing: passing.filter((name) => withBug.has(name)), failing }
 }
 
-/** Test classes that do not compile are left out, unless the bug shows in them. Where all together take too long, only those that it shows in are left. */
+/**
+ * Leaves out test classes that do not compile, unless they show the bug. If all together take too long, keeps only
+ * those that show it.
+ */
 async function runTests(suite: Suite, triggering: readonly string[], sandbox: Sandbox, signal: AbortSignal) {
   let { classes } = suite
   for (let attempt = 0; attempt < 4; attempt++) {
@@ -115,7 +120,7 @@ async function save(dir: string, files: RepositoryFiles): Promise<void> {
   }
 }
 
-/** The newest of each jar below a folder; JUnit comes from elsewhere. */
+/** The newest version of each jar below a folder; JUnit comes from elsewhere. */
 export async function readJars(dir: string): Promise<Record<string, DraftFile>> {
   const found = await readdir(dir, { recursive: true }).catch(() => [])
   const newest = new Map<string, string>()

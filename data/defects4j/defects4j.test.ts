@@ -109,7 +109,7 @@ const suite: Suite = {
 }
 const bug = { project: 'a', triggers: ['a.ATest::testB'], repo: 'r', patch: 'p', relevant: [], report: '' }
 
-/** The task of a bug that shows in `a.ATest::testB`, with these files of tests. */
+/** The task for a bug that fails `a.ATest::testB`, with these test files. */
 function madeOf(files: Record<string, string | Uint8Array>, message: string, frames: string[] = []) {
   const failing = new Map([['a.ATest::testB', { message: [message], frames }]])
   const measured = { suite, passing: ['a.ATest::testB'], failing }
@@ -192,7 +192,7 @@ test('a class of JUnit among the sources replaces nothing', {
   const body = '@org.junit.Test\n  public void testB() {\n    org.junit.Assert.assertEquals(1, A.one);\n  }'
   write('app/test/a/ATest.java', `package a;\npublic class ATest {\n  ${body}\n}\n`)
   write('tests/RunTests.java', runTestsJava)
-  // All sources are compiled, and the compiler looks among them as well.
+  // All sources are compiled, and the compiler searches them too.
   const command = testCommand({ ...suite, isWhole: true }).replace(/\/(?:app|tests)\b/g, (path) => join(dir, path))
   const { stdout, stderr } = spawnSync('sh', ['-c', command], {
     encoding: 'utf8',

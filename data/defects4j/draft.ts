@@ -7,7 +7,7 @@ import { dockerfile, runTestsJava, testCommand, workdir } from './runner.ts'
 
 type Files = Record<string, DraftFile>
 
-/** The task: the project with the bug and without the tests that show it, the tests that decide, and the fix that was made. */
+/** The task: the project with the bug and without the tests that show it, the deciding tests, and the original fix. */
 export function draftOf(bug: Bug, subject: Subject, measured: Measured, symptoms: readonly Symptom[]): NewDraft {
   const { files, jars } = subject
   const { suite, passing, failing } = measured
@@ -40,11 +40,14 @@ export function draftOf(bug: Bug, subject: Subject, measured: Measured, symptoms
   }
 }
 
-/** What the agent sees. A test class keeps all tests but those that show the bug; it is hidden where these cannot be cut out. */
+/**
+ * What the agent sees. A test class keeps all tests but those that show the bug; if these cannot be cut out, the whole
+ * class is hidden.
+ */
 export function visibleFiles(subject: Subject, measured: Measured): { visible: Files; hidden: string[] } {
   const { files, broken } = subject
   const visible: Files = Object.fromEntries(
-    // A list of changes names the fix, and settings of git say nothing without its history.
+    // A changelog names the fix, and git settings are useless without the history.
     Object.entries(files).filter(([path]) => !isChangeLog(path) && !/(?:^|\/)\.git\w*$/.test(path)),
   )
   for (const [path, text] of broken) {
@@ -67,7 +70,7 @@ export function visibleFiles(subject: Subject, measured: Measured): { visible: F
   return { visible, hidden }
 }
 
-/** Whole files, because the image need not have patch; what put the bug in is there for people. */
+/** Whole files, because the image may lack patch; the patch that introduced the bug is included for human readers. */
 function solutionFiles({ patch }: Bug, { files, broken }: Subject): Files {
   const steps = [...broken.keys()].map((path) => {
     const target = shellQuote(`${workdir}/${path}`)

@@ -19,23 +19,26 @@ import { fileOf, type Suite } from './runner.ts'
 
 const testName = z.string().regex(/^[\w.$]+::\w+$/)
 const bugFields = z.object({
-  /** A clone, of which `ref` is taken, or a folder as makers/bug-injection names it: the project without the bug. */
+  /** The project without the bug: a clone, from which `ref` is taken, or a folder as in makers/bug-injection. */
   repo: z.string().min(1),
   ref: z.string().regex(refPattern).nullish(),
   project: z.string().min(1),
-  /** Puts the bug in. */
+  /** The patch that introduces the bug. */
   patch: z.string().min(1),
-  /** Tests that fail with the bug, `package.Class::method`, and classes of tests that have to do with the code. */
+  /** Tests that fail with the bug, as `package.Class::method`, and test classes related to the code. */
   triggers: z.array(testName).min(1),
   relevant: z.array(z.string().regex(/^[\w.$]+$/)).default([]),
   title: z.string().nullish(),
   report: z.string().default(''),
-  /** A folder of jars that tests may need. */
+  /** A folder of jars that the tests may need. */
   libs: z.string().nullish(),
 })
 export type Bug = z.output<typeof bugFields>
 
-/** Real bugs of Java projects, as Defects4J collects them: the fix that was made is the solution, and the tests that came with it are not seen. */
+/**
+ * Real bugs in Java projects from Defects4J: the original fix is the solution, and the tests that came with it are
+ * hidden.
+ */
 export default definePipeline({
   name: 'defects4j',
   summary: 'Real bugs of Java projects, decided by JUnit tests that came with the fix',
@@ -94,7 +97,7 @@ function shows({ triggers }: Bug, { failing }: Measured): boolean {
   return triggers.some((name) => failing.has(name))
 }
 
-/** What runs, and on what; the roots of sources and tests follow from where the bug and the tests are. */
+/** What runs, and on what; the source and test roots follow from where the bug and the tests are. */
 function subjectOf(
   { patch, triggers, relevant }: Bug,
   files: RepositoryFiles,
@@ -110,7 +113,7 @@ function subjectOf(
   const exists = (name: string) => Object.hasOwn(files, fileOf(testRoot, name)) && !name.includes('$')
   const missing = triggering.find((name) => !exists(name))
   if (missing !== undefined) return { drop: 'odd-layout', detail: `no file of ${missing} below ${testRoot}` }
-  // Tests that are called after the classes with the bug say most about them.
+  // Tests named after the classes with the bug are the most relevant.
   const names = [...broken.keys()].map((path) => /(\w+)\.java$/.exec(path)?.[1] ?? '?')
   const others = shuffle(relevant.filter((name) => exists(name) && !triggering.includes(name)))
   const near = (name: string) => names.some((own) => name.replace(/^.*\./, '').includes(own))
@@ -138,7 +141,7 @@ function withJars(subject: Subject, jars: Subject['jars']): Subject {
   return { ...subject, jars, suite: { ...subject.suite, hasJars: Object.keys(jars).length > 0 } }
 }
 
-/** Files as they are with the bug; a text says why there are none. */
+/** The files with the bug; a string says why there are none. */
 function brokenFiles(patch: string, files: RepositoryFiles): Map<string, string | null> | string {
   const broken = new Map<string, string | null>()
   try {
@@ -155,14 +158,14 @@ function brokenFiles(patch: string, files: RepositoryFiles): Map<string, string 
   return broken
 }
 
-/** The folder that packages start in, by the place of a class. */
+/** The folder that packages start in, derived from the path of a class. */
 function rootOf(name: string, files: RepositoryFiles): string | null {
   const end = `/${name.replaceAll('.', '/')}.java`
   const [path] = Object.keys(files).filter((each) => each.endsWith(end))
   return path === undefined ? null : path.slice(0, -end.length)
 }
 
-/** The same, by what a changed file says of its package. */
+/** The same, derived from the package that a changed file declares. */
 function packageRoot(paths: readonly string[], files: RepositoryFiles): string | null {
   for (const path of paths) {
     const text = Buffer.from(files[path]?.data ?? '').toString('utf8')

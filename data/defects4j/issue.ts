@@ -3,19 +3,21 @@ import type { Bug } from './generate.ts'
 import { readJava, reproduction, superclassOf } from './java-text.ts'
 import { type Failed, fileOf, jarDirs, workdir } from './runner.ts'
 
-/** A program that shows the bug, and what it gives. */
+/** A program that shows the bug, and its output. */
 export interface Symptom {
   readonly code: string
-  /** The file of tests that it is from. */
+  /** The test file it comes from. */
   readonly path: string
   readonly message: string
-  /** The exception that it should end with; null where it should end well. */
+  /** The exception it should end with; null if it should end normally. */
   readonly expected: string | null
 }
 
 const mostShown = 3
 
-/** What a user would see of the bug: one program for each way in which it shows, short ones first. A text says why there is none. */
+/**
+ * What a user would see of the bug: one program for each way it shows, shortest first. A string says why there is none.
+ */
 export function symptomsOf(
   { triggers }: Bug,
   subject: Subject,
@@ -37,16 +39,19 @@ export function symptomsOf(
   return [...byMessage.values()].reverse().slice(0, mostShown)
 }
 
-/** Where a test stands, which may be a class above its own, and the line that the failure came from; null when it came from none, as a missing exception does. */
+/**
+ * Where a test is defined, possibly in a superclass, and the line the failure came from; null if there is no such line,
+ * as with a missing exception.
+ */
 export function placeOf(name: string, { frames }: Failed) {
   const [own = '', method = ''] = name.replace(/\[.*$/s, '').split('::')
-  // The outermost one: code under test may have a method of the same name.
+  // The outermost one: code under test may have a method with the same name.
   const frame = frames.findLast((each) => each.includes(`::${method}:`))
   const [, className = own, line] = /^([\w.$]+)::.*:(\d+)$/.exec(frame ?? '') ?? []
   return { className, method, line: line === undefined ? null : Number(line) }
 }
 
-/** The same, with the file; without a line the test is looked for in the classes above. `test` is its name there. */
+/** The same, with the file; without a line number, superclasses are searched for the test. `test` is its name there. */
 export function homeOf(name: string, failed: Failed, { files }: Subject, { suite }: Measured) {
   const { className: own, method, line } = placeOf(name, failed)
   const seen = new Set<string>()
@@ -61,7 +66,10 @@ export function homeOf(name: string, failed: Failed, { files }: Subject, { suite
   return { path: fileOf(suite.testRoot, home), test: `${home}::${method}`, method, line }
 }
 
-/** The exception as it is printed, without the name of the test. A name that is a plain word gives nothing away, and may be a part of the message. */
+/**
+ * The exception as printed, without the name of the test. A name that is an ordinary word gives nothing away and may be
+ * part of the message.
+ */
 function told({ message }: Failed, method: string): string {
   const text = message.join('\n').replace(/^(?:org\.junit|junit\.framework|java\.lang)\.(?=\w+(?::|$))/, '')
   const cut = text.length > 1500 ? `${text.slice(0, 1500)} ...` : text
@@ -69,7 +77,7 @@ function told({ message }: Failed, method: string): string {
   return cut.replace(new RegExp(`(?<![\\w$])${method.replace(/\W/g, '\\$&')}(?![\\w$])`, 'g'), 'the program')
 }
 
-/** What `@Test(expected = ...)` says, in the words of JUnit. */
+/** What `@Test(expected = ...)` says, in JUnit's words. */
 function expectedOf({ message: [line = ''] }: Failed): string | null {
   const [, name] =
     /^\S+: (?:Expected exception: |Unexpected exception, expected<|Expected test to throw \(?an instance of )([\w.$]+)/.exec(
@@ -78,7 +86,7 @@ function expectedOf({ message: [line = ''] }: Failed): string | null {
   return name ?? null
 }
 
-/** A report as a user would write it, and what a person has to know to work on it. */
+/** A report as a user would write it, and what one has to know to work on it. */
 export function renderInstruction(
   { project, title }: Bug,
   symptoms: readonly Symptom[],

@@ -1,18 +1,24 @@
-/** The text with comments and literals blanked, of the same length, so that names and braces in it are those of code. */
+/** The text with comments and literals blanked out, at the same length, so that names and braces in it are code. */
 function codeOf(text: string): string {
   return text.replace(/"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, (found) =>
     found.replace(/[^\n]/g, ' '),
   )
 }
 
-/** A method without parameters: where it starts, with its annotations and comment, where its body starts, and where both end. */
+/**
+ * A method without parameters: where it starts, annotations and comment included, where its body starts, and where both
+ * end.
+ */
 interface Method {
   readonly from: number
   readonly body: number
   readonly to: number
 }
 
-/** `name` is that of the class and the method, `a.ATest$Inner::testB`: other classes of the file may have a method that is called like this. */
+/**
+ * `name` names the class and the method, `a.ATest$Inner::testB`: other classes in the file may have a method of the
+ * same name.
+ */
 function findMethod(text: string, name: string): Method | null {
   const [className = '', method = ''] = name.split('::')
   const code = codeOf(text)
@@ -37,7 +43,7 @@ function findMethod(text: string, name: string): Method | null {
   return { from, body, to: end + after }
 }
 
-/** The class whose member starts here, `Outer$Inner`; null within a method, and so in a class without a name. */
+/** The class whose member starts here, as `Outer$Inner`; null inside a method, and therefore in an anonymous class. */
 function classAt(code: string, at: number): string | null {
   const open: (string | undefined)[] = []
   let start = 0
@@ -52,7 +58,7 @@ function classAt(code: string, at: number): string | null {
   return open.length === 0 || open.includes(undefined) ? null : open.join('$')
 }
 
-/** The place after the brace that closes a block; `start` is after the one that opens it. */
+/** The position after the brace that closes a block; `start` is after the one that opens it. */
 function endOfBlock(code: string, start: number): number | null {
   let depth = 1
   for (let i = start; i < code.length; i++) {
@@ -62,7 +68,7 @@ function endOfBlock(code: string, start: number): number | null {
   return null
 }
 
-/** The class that this one extends, by its full name; null where the file does not say. */
+/** The full name of this class's superclass; null if the file does not say. */
 export function superclassOf(text: string, className: string): string | null {
   const code = codeOf(text)
   const simple = className.replace(/^.*[.$]/, '').replace(/\W/g, '\\$&')
@@ -72,7 +78,9 @@ export function superclassOf(text: string, className: string): string | null {
   return imported ?? className.replace(/[^.]*$/, above)
 }
 
-/** A source file's text and how to write it: code from before UTF-8 is taken for ISO-8859-1, which keeps every byte. */
+/**
+ * A source file's text and its encoding: files that are not UTF-8 are read as ISO-8859-1, which preserves every byte.
+ */
 export function readJava(data: string | Uint8Array): { text: string; encoding: 'utf8' | 'latin1' } {
   const encoding = isUtf8(data) ? 'utf8' : 'latin1'
   return { text: Buffer.from(data).toString(encoding), encoding }
@@ -82,7 +90,7 @@ export function isUtf8(data: string | Uint8Array): boolean {
   return typeof data === 'string' || Buffer.from(Buffer.from(data).toString('utf8')).equals(data)
 }
 
-/** The file without these methods, `a.ATest::testB`; null where one of them cannot be found. */
+/** The file without these methods, such as `a.ATest::testB`; null if one of them cannot be found. */
 export function withoutMethods(text: string, names: readonly string[]): string | null {
   let left = text
   for (const name of names) {
@@ -94,8 +102,8 @@ export function withoutMethods(text: string, names: readonly string[]): string |
 }
 
 /**
- * What a test, `a.ATest::testB`, does up to and with the statement on this line, so that what it looks at afterwards stays unsaid; all of it without a line. Null where the
- * test cannot be found.
+ * What a test, `a.ATest::testB`, does up to and including the statement on this line, leaving out what it checks
+ * afterwards; the whole test if there is no line. Null if the test cannot be found.
  */
 export function reproduction(text: string, name: string, line: number | null): string | null {
   const method = findMethod(text, name)
@@ -113,7 +121,10 @@ function startOfLine(text: string, line: number): number {
   return at
 }
 
-/** After the statement that goes on at `at`; when that is in a block of the method, after the block and what belongs to it. */
+/**
+ * The end of the statement that `at` is in; inside a block of the method, the end of the block and whatever belongs to
+ * it.
+ */
 function endOfStatement(code: string, body: number, at: number, limit: number): number {
   let [depth, round] = [0, 0]
   for (let i = body; i < limit; i++) {

@@ -7,10 +7,10 @@ import { type Dropped, type RawRow, UserError } from 'ot-agent'
 export const provide =
   'git clone https://github.com/rjust/defects4j, run its init.sh, and name the folder with --input-dir'
 
-/** How a commit is named; nothing that git would take for an option. */
+/** A commit's name; never something git would read as an option. */
 export const refPattern = /^\w[\w./-]*$/
 
-/** Every active bug of a checkout of Defects4J whose projects' repositories are there, as its init.sh brings them. */
+/** Every active bug in a Defects4J checkout whose project's repository is present, as init.sh downloads them. */
 export async function* readBugs(
   inputDir: string | null,
   only: readonly string[],
@@ -27,7 +27,7 @@ export async function* readBugs(
   for (const project of wanted) {
     const dir = join(inputDir, 'framework/projects', project)
     const bugs = await readFile(join(dir, 'active-bugs.csv'), 'utf8').catch(() => null)
-    // Beside the projects lie what they share.
+    // Folders shared by the projects lie next to them.
     if (bugs === null) continue
     const settings = await readFile(join(inputDir, `framework/core/Project/${project}.pm`), 'utf8')
     const name = /my \$name\s*=\s*"([\w.-]+)"/.exec(settings)?.[1] ?? project.toLowerCase()
@@ -71,7 +71,7 @@ async function bugOf(dir: string, number: string) {
   }
 }
 
-/** The first line of the commit's message, or nothing. */
+/** The first line of the commit message, or an empty string. */
 async function messageOf(repo: string, ref: string): Promise<string> {
   const args = ['-C', repo, '-c', `safe.directory=${repo}`, 'log', '-1', '--format=%s', '--end-of-options', ref, '--']
   const { stdout } = await promisify(execFile)('git', args).catch(() => ({ stdout: '' }))
@@ -79,7 +79,8 @@ async function messageOf(repo: string, ref: string): Promise<string> {
 }
 
 /**
- * The title of the report where a commit's message repeats it: after the report's number, or after the word fix. Others say what was done, or whose patch it was.
+ * The report's title if a commit message repeats it: after the report's number, or after the word fix. Other messages
+ * say what was done, or whose patch it was.
  */
 export function titleOf(message: string, report: string): string | null {
   const number = report.replace(/\W/g, '\\$&')
@@ -94,11 +95,11 @@ export function titleOf(message: string, report: string): string | null {
     .replace(/[.,;\s]+(?:thank(?:s| you)\b|submitted by|reported by|(?:this )?(?:also )?closes\b).*$/i, '')
     .replace(/^[;\s]+|[;.\s]+$/g, '')
   if (said === undefined || said.length < 15 || ofTheFix.test(said)) return null
-  // Names of methods stay as they are.
+  // Method names stay as they are.
   return said.replace(/^[a-z]+(?= )/, (word) => word.charAt(0).toUpperCase() + word.slice(1))
 }
 
-/** The title of the report in a project's list of changes, as Apache's projects keep it. */
+/** The report's title in a project's changelog, in the format Apache projects use. */
 export function titleInChanges(xml: string, report: string): string | null {
   const action = new RegExp(`<action[^>]*\\bissue="${report.replace(/\W/g, '\\$&')}"[^>]*>([^<]*)</action>`)
   const [, text = ''] = action.exec(xml) ?? []
@@ -114,6 +115,6 @@ export function titleInChanges(xml: string, report: string): string | null {
   )
 }
 
-/** A title with these words is about the change, not about what goes wrong. */
+/** A title with these words describes the change, not the problem. */
 const ofTheFix =
   /\b(?:patch|submitted|thanks|applied|applying|part \d|implement(?:ed)?|added?|adding|refactor\w*|changed?|changing|removed?|reverted?|unit tests?|test case|instead of|now|provided)\b/i

@@ -1,13 +1,13 @@
 import { shellQuote } from 'ot-agent'
 
-/** Where the project lies in the environment. */
+/** Where the project is in the environment. */
 export const workdir = '/app'
-/** Jars of a project's tests: the agent has a copy, and the verifier brings its own. */
+/** A project's test jars: the agent has a copy, and the verifier brings its own. */
 export const jarDirs = { agent: '/opt/lib', verifier: '/tests/lib' }
-/** JUnit as Debian's package `junit4` installs it. */
+/** JUnit as installed by Debian's package `junit4`. */
 const junit = ['/usr/share/java/junit4.jar', '/usr/share/java/hamcrest-core.jar']
 
-/** A machine that has a JDK and JUnit, as the local sandbox may, installs nothing. */
+/** Installs nothing on a machine that already has a JDK and JUnit, as the local sandbox may. */
 export const dockerfile = (hasJars: boolean) => `FROM debian:12-slim
 
 RUN (command -v javac && test -e ${junit[0]}) || (apt-get update && apt-get install -y --no-install-recommends default-jdk-headless junit4 && rm -rf /var/lib/apt/lists/*)
@@ -15,21 +15,23 @@ WORKDIR ${workdir}
 COPY repo ${workdir}
 ${hasJars ? `COPY lib ${jarDirs.agent}\n` : ''}`
 
-/** Which tests of a project run, and where its code is; folders are relative to the project. */
+/** Which of a project's tests run, and where its code is; folders are relative to the project. */
 export interface Suite {
   readonly sourceRoot: string
   readonly testRoot: string
-  /** What the class path needs beside classes. */
+  /** What the class path needs besides classes. */
   readonly resourceDirs: readonly string[]
   readonly encoding: string
-  /** Test classes by their full names. */
+  /** Test classes by full name. */
   readonly classes: readonly string[]
   readonly hasJars: boolean
-  /** Whether all sources are compiled, and not only what the tests name: some classes are only found by their names at run time. */
+  /**
+   * Whether to compile all sources, not only what the tests refer to: some classes are looked up by name at run time.
+   */
   readonly isWhole: boolean
 }
 
-/** For programs that end soon, and sandboxes with a processor or two. */
+/** For short runs in sandboxes with one or two CPUs. */
 const quick = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
 
 /** The exit code of a run whose code does not compile. */
@@ -39,8 +41,9 @@ export const notCompiled = 9
 const junitPackages = ['org/junit', 'junit', 'org/hamcrest']
 
 /**
- * Compiles what the tests need and runs them, `times` times. Tests and JUnit come first everywhere: a class of the same name among the sources
- * replaces none of them. The compiler takes the newer of a class and its source, so such sources are made old.
+ * Compiles what the tests need and runs them, `times` times. Tests and JUnit always come first on the path, so that no
+ * source class of the same name replaces them. The compiler uses the newer of a class and its source, so such sources
+ * get an old timestamp.
  */
 export function testCommand(suite: Suite, times = 1): string {
   const { sourceRoot, testRoot, resourceDirs, encoding, classes, hasJars, isWhole } = suite
@@ -65,12 +68,15 @@ export function testCommand(suite: Suite, times = 1): string {
   ].join('; ')
 }
 
-/** The file of a test class; a nested class is in that of the outer one. */
+/** The file of a test class; a nested class is in its outer class's file. */
 export function fileOf(testRoot: string, name: string): string {
   return `${testRoot}/${name.replace(/\$.*/, '').replaceAll('.', '/')}.java`
 }
 
-/** Runs test classes and prints a line of TAP for each test. What tests print themselves is dropped. Below a test that fails are the exception and its frames. */
+/**
+ * Runs test classes and prints a TAP line for each test. Drops what the tests themselves print. A failing test is
+ * followed by its exception and stack frames.
+ */
 export const runTestsJava = `import java.io.OutputStream;
 import java.io.PrintStream;
 import org.junit.runner.Description;
@@ -147,11 +153,11 @@ public class RunTests extends RunListener {
 export interface Failed {
   /** The exception and its message, line by line. */
   readonly message: readonly string[]
-  /** Where it came from, the innermost first: `class::method:line`. */
+  /** The stack, innermost frame first: `class::method:line`. */
   readonly frames: readonly string[]
 }
 
-/** Outcomes by test; null for one that passed. A test that failed even once has failed. */
+/** Outcomes by test; null for a pass. A test that failed even once counts as failed. */
 export function parseRun(output: string): Map<string, Failed | null> {
   const tests = new Map<string, Failed | null>()
   let [message, frames]: [string[], string[]] = [[], []]

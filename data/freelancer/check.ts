@@ -1,4 +1,4 @@
-/** Ends with 0 when two files mean the same: JSON by value, tables by cells, other text by lines. */
+/** Exits with 0 if two files mean the same: JSON by value, tables by cells, other text by lines. */
 export const checkPy = `import csv, io, json, os, sys
 
 path, expected = sys.argv[1:3]

@@ -21,7 +21,7 @@ const project = z.object({
 
 const options = z.strictObject({ pipeline: z.string().min(1) })
 
-/** What the client gave, and the file that was accepted in the end, with which the agent's is compared. */
+/** The client's files, and the finally accepted file, with which the agent's is compared. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'delivered-file',
   summary: 'One task a finished project: the file that was accepted is compared with what the agent delivers',
@@ -50,7 +50,8 @@ function makeDraft(row: RawRow, pipeline: string, seed: number): TaskDraft | Dro
     instruction: `# ${title.trim()}\n\n${description.trim()}\n\nThe client's files: ${names}. Deliver \`/app/${delivered.name}\`.\n`,
     files: {
       'environment/Dockerfile': { data: `FROM python:3.12-slim\n\nWORKDIR /app\n${copies}` },
-      // In a folder of their own: a client's file may be called Dockerfile, or as anything else that means something there.
+      // In a folder of their own: a client's file may be named Dockerfile, or anything else with a special meaning
+      // there.
       ...Object.fromEntries(attachments.map(({ name, text }) => [`environment/files/${name}`, { data: text }])),
       'tests/test.sh': {
         data: `#!/bin/sh\nreward=0\nif python3 -I /tests/check.py /app/${delivered.name} /tests/delivered; then\n  reward=1\nfi\necho "$reward" > /logs/verifier/reward.txt\n`,

@@ -4,7 +4,7 @@ import delivered from './delivered.ts'
 const post = z.object({ title: z.string().default(''), description: z.string().min(20) })
 const given = z.object({ attachments: z.array(z.object({ name: z.string(), text: z.string() })) })
 
-/** Jobs that clients of freelancers post, with the file that was accepted or without one. */
+/** Jobs that clients posted for freelancers, with or without the file they accepted. */
 export default definePipeline({
   name: 'freelancer',
   summary: 'Jobs of freelancers: the delivered file is compared, or a model judges by criteria',
@@ -28,7 +28,7 @@ export default definePipeline({
   },
 })
 
-/** Everything that the client wrote, with the text of the client's files; what was delivered stays unknown. */
+/** Everything the client wrote, with the text of the client's files; the delivered file stays hidden. */
 function asPost(row: RawRow): RawRow {
   const parsed = post.safeParse(row.fields)
   if (!parsed.success) return row

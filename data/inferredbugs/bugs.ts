@@ -5,7 +5,10 @@ import { type Dropped, type RawRow, UserError } from 'ot-agent'
 /** Where the dataset is. */
 export const repository = 'https://github.com/microsoft/InferredBugs'
 
-/** What the analyser calls the kinds of bug in the dataset, and the kind that the agent is asked for: some are names of one kind for two languages. */
+/**
+ * The dataset's names for kinds of bug, and the kind the agent is asked for: some kinds have a different name in each
+ * language.
+ */
 const kindNames: Readonly<Record<string, string>> = {
   NULL_DEREFERENCE: 'NULL_DEREFERENCE',
   NULLPTR_DEREFERENCE: 'NULL_DEREFERENCE',
@@ -19,14 +22,14 @@ const kindNames: Readonly<Record<string, string>> = {
 }
 export const kinds = [...new Set(Object.values(kindNames))]
 
-/** The kind that the agent is asked for; null for others. */
+/** The kind the agent is asked for; null for unknown names. */
 export function kindOf(name: string): string | null {
   return kindNames[name] ?? null
 }
 
 const beside = ['file_before', 'file_after', 'method_before', 'method_after'] as const
 
-/** Every `bug.json` of a clone, with the files beside it. */
+/** Every `bug.json` in a clone, with the files next to it. */
 export async function* readRecords(inputDir: string | null): AsyncGenerator<RawRow | Dropped, void, void> {
   if (inputDir === null)
     throw new UserError(
@@ -48,13 +51,13 @@ export async function* readRecords(inputDir: string | null): AsyncGenerator<RawR
   }
 }
 
-/** Lines of a file, the first and the last. */
+/** A range of lines, first and last included. */
 export interface Span {
   readonly first: number
   readonly last: number
 }
 
-/** Where a method stands in its file; null when it does not, or in two places. */
+/** Where a method is in its file; null if it is missing or occurs twice. */
 export function spanOf(method: string, file: string): Span | null {
   const wanted = linesOf(method)
   while (wanted.at(-1) === '') wanted.pop()
@@ -66,7 +69,7 @@ export function spanOf(method: string, file: string): Span | null {
     : { first: at + 1, last: at + wanted.length }
 }
 
-/** Numbers of the lines of the old text from the first that differs to the last; an insertion counts as the line above it. */
+/** Line numbers in the old text from the first to the last difference; an insertion counts as the line above it. */
 export function changedLines(before: string, after: string): number[] {
   const [old, fresh] = [linesOf(before), linesOf(after)]
   let head = 0
@@ -78,7 +81,7 @@ export function changedLines(before: string, after: string): number[] {
   return Array.from({ length: end - head }, (_, i) => head + i + 1)
 }
 
-/** What a fix of each kind brings along. Commits often change other things, and the analyser merely stops complaining. */
+/** What a fix of each kind adds. Commits often change other things, and the analyzer just stops complaining. */
 const marks: Readonly<Record<string, RegExp>> = {
   NULL_DEREFERENCE:
     /[!=]= ?null\b|\bnull [!=]=|\bis (?:not )?null\b|\?\.\w|\?\?|\b(?:requireNonNull|isPresent|ofNullable|orElse\w*|IsNullOr\w+|nonNull|isNull|assertNotNull|assumeNotNull|checkNotNull|notNull)\b/g,
@@ -91,15 +94,15 @@ const marks: Readonly<Record<string, RegExp>> = {
 }
 
 /**
- * Whether a change has more of what fixes this kind of bug than there was before, in the same method. A check for null has to be one of
- * the thing that the report names, or of a variable that it is assigned to.
+ * Whether a change adds, in the same method, what fixes this kind of bug. A null check has to be on what the report
+ * names, or on a variable it is assigned to.
  */
 export function looksLikeFix(kind: string, before: string, after: string, name: string | null = null): boolean {
   const method = /([\w~]+)\s*\(/.exec(before)?.[1]
   if (method !== undefined && !after.includes(method)) return false
   const mark = marks[kind]
   if (mark === undefined) return false
-  // Where the call is gone, the analyser has nothing to read any more: it may have been right as it was.
+  // If the call is gone, the analyzer has nothing left to check: the code may have been correct before.
   if (kind === 'WRONG_FORMAT_ARGUMENTS')
     return count(formatCall, after) >= count(formatCall, before) && count(mark, after) > 0
   if (count(mark, after) <= count(mark, before)) return false
@@ -115,7 +118,7 @@ export function looksLikeFix(kind: string, before: string, after: string, name: 
 const formatCall = /\b(?:[Ff]ormat|printf)\s*\(/g
 const count = (pattern: RegExp, text: string) => [...text.matchAll(pattern)].length
 
-/** What a report is about: a variable, a field or a called method; null where it names none. */
+/** What a report is about: a variable, a field or a called method; null if it names none. */
 export function reportedName(qualifier: string): string | null {
   const found =
     /(?:(?:object|pointer)(?: returned by)?|acquired to|(?:reads|writes) [^`]*) `([^`]+)`|^`([^`]+)` (?:could be null|is read)/.exec(
@@ -128,8 +131,8 @@ export function reportedName(qualifier: string): string | null {
 }
 
 /**
- * Lines of the method that are right answers: those that the report or its fix is on, that the report says the value or resource is from,
- * and others of the method with the same cause.
+ * The lines of the method that count as correct answers: those that the report or its fix is on, those the report gives
+ * as the origin of the value or resource, and others in the method with the same cause.
  */
 export function acceptedLines(
   report: { line: number; qualifier: string },
@@ -149,7 +152,7 @@ export function acceptedLines(
   return [...all].filter((line) => line >= method.first && line <= method.last).sort((a, b) => a - b)
 }
 
-/** Opens something and never closes it: in a method with another bug it is unclear which of the two is meant. */
+/** Opens something and never closes it: in a method with another bug it would be unclear which of the two is meant. */
 export function mayLeak(method: string): boolean {
   const opens = /\bnew \w*(?:Reader|Writer|(?:Input|Output|File)Stream|Scanner|Socket|Formatter)\(/
   return opens.test(method) && !/\.(?:close|Close|Dispose)\(|\btry ?\(|\busing\b|\bclose\w*\(/.test(method)
@@ -159,12 +162,12 @@ export function hasWord(text: string, word: string): boolean {
   return new RegExp(`(?<!\\w)${word}(?!\\w)`).test(text)
 }
 
-/** Without what editors add at the ends of lines. */
+/** Without trailing whitespace, which editors change. */
 function linesOf(text: string): string[] {
   return text.split('\n').map((line) => line.trimEnd())
 }
 
-/** The kind has to be right, and the line one of those that the bug or its fix is on. */
+/** The kind has to be correct, and the line has to be one that the bug or its fix is on. */
 export function testScript(kind: string): string {
   return `#!/bin/sh
 reward=0

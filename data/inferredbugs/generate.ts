@@ -27,7 +27,7 @@ const record = z.object({
 })
 type BugRecord = z.output<typeof record>
 
-/** Bugs that the analyser Infer found in Java and C#, and that were fixed. */
+/** Bugs in Java and C# that the analyzer Infer found and that were fixed. */
 export default definePipeline({
   name: 'inferredbugs',
   summary: 'Files with a bug that a static analyser found: say which kind it is and where, or fix it',
@@ -81,10 +81,13 @@ export default definePipeline({
 })
 
 const answerName = 'answer.txt'
-/** So many accepted lines are fine in a short method; more than half of a longer one are right by chance. */
+/** This many accepted lines are fine in a short method; more than half of a longer one could be hit by chance. */
 const fewLines = 4
 
-/** A method with a bug, where it is in its file, and the lines that its fix changes. Without records of methods it is the whole file. */
+/**
+ * A method with a bug, where it is in its file, and the lines its fix changes. Without method records it is the whole
+ * file.
+ */
 interface Fix {
   readonly before: string
   readonly after: string
@@ -92,19 +95,19 @@ interface Fix {
   readonly lines: readonly number[]
 }
 
-/** What the fix changes, within the method that the bug is in; a text says why that is nothing. */
+/** What the fix changes within the method with the bug; a string says why there is nothing. */
 function fixOf({ line, file_before, file_after, method_before, method_after }: BugRecord): Fix | string {
   const [before, after] = [method_before ?? file_before, method_after ?? file_after]
   const method = spanOf(before, file_before)
   if (method === null) return 'expected the method once in its file'
-  // Some reports are of another version of the file.
+  // Some reports are about another version of the file.
   if (line < method.first || line > method.last)
     return `the report is about line ${line}, the method has lines ${method.first} to ${method.last}`
   const lines = changedLines(before, after).map((number) => number + method.first - 1)
   return lines.length === 0 ? 'the fix does not change the method' : { before, after, method, lines }
 }
 
-/** A file may have many bugs of a kind, so the method is named; the example is no line of it. */
+/** A file may have several bugs of a kind, so the method is named; the example line is outside it. */
 function finding(bug: BugRecord, kind: string, { method, lines }: Fix, name: string): NewDraft {
   const { first, last } = method
   const isWhole = bug.method_before === undefined
@@ -124,7 +127,10 @@ Write one line to \`/app/${answerName}\`: the kind of bug, a space, and the numb
   }
 }
 
-/** Neither the project nor its compiler is there: a judge reads the changed file, with the fix that was made as the reference. */
+/**
+ * Neither the project nor its compiler is available: a judge reads the changed file, with the original fix as the
+ * reference.
+ */
 function fixing(bug: BugRecord, kind: string, name: string, passAt: number): NewDraft {
   const { line, qualifier, file_before, file_after, method_before, method_after } = bug
   const rubric: RubricFile = {
@@ -167,7 +173,7 @@ Fix it in that file, with as small a change as possible. The rest of the project
   }
 }
 
-/** A file that was not changed is no fix, and no model has to be asked. */
+/** An unchanged file is not a fix, so no model has to be asked. */
 function unlessSame(name: string): string {
   return collectResults([`/app/${name}`]).replace(
     'found=0\n',
@@ -178,7 +184,7 @@ function unlessSame(name: string): string {
 function environment(name: string, text: string): NewDraft['files'] {
   return {
     'environment/Dockerfile': { data: `FROM debian:12-slim\n\nWORKDIR /app\nCOPY files/${name} /app/${name}\n` },
-    // In a folder of its own: it may be called Dockerfile, or as anything else that means something beside it.
+    // In a folder of its own: the file may be named Dockerfile, or anything else with a special meaning next to it.
     [`environment/files/${name}`]: { data: text },
   }
 }

@@ -2,13 +2,13 @@ import type { RawRow } from 'ot-agent'
 import { splitPaper, splitScenario } from './split.ts'
 
 interface Dataset {
-  /** Where the real one is. */
+  /** Where the real dataset is. */
   readonly hub: { readonly repo: string; readonly config?: string }
-  /** The field that names a row; without it rows are named by their content. */
+  /** The field that names a row; without it, rows are named by their content. */
   readonly id?: string
   /** Options of makers/row-template. */
   readonly template: Readonly<Record<string, unknown>>
-  /** Rows that hold several questions, or none in a form that can be checked, become others. */
+  /** Splits rows that hold several questions, or rewrites rows with none that can be checked as they are. */
   readonly split?: (row: RawRow) => readonly RawRow[]
 }
 
@@ -29,7 +29,7 @@ export const names = [
   'wizardlm-orca',
 ] as const
 
-/** Every dataset by its name: where it is, and which of its fields ask and answer. */
+/** Every dataset by name: where it is, and which of its fields hold questions and answers. */
 export const datasets: Readonly<Record<(typeof names)[number], Dataset>> = {
   'data-ablation': {
     hub: { repo: 'simplescaling/data_ablation_full59K' },

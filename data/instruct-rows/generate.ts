@@ -1,7 +1,7 @@
 import { definePipeline, z } from 'ot-agent'
 import { datasets, names } from './datasets.ts'
 
-/** Datasets of questions and answers, each through a template of its own; a row whose answer cannot be checked is left out. */
+/** Question-and-answer datasets, each with its own template; rows whose answer cannot be checked are left out. */
 export default definePipeline({
   name: 'instruct-rows',
   summary: 'Instructions of plain question-and-answer datasets, with a real check of the answer',

@@ -22,7 +22,10 @@ const paper = z.object({
   }),
 })
 
-/** A paper with its questions: one row a question. What the paper does not answer has no answer to check by. */
+/**
+ * A paper with its questions, one row per question. A question that the paper leaves open has no answer to check
+ * against.
+ */
 export function splitPaper(row: RawRow): RawRow[] {
   const parsed = paper.safeParse(row.fields)
   if (!parsed.success) return [row]
@@ -53,7 +56,7 @@ const scenario = z.object({
   }),
 })
 
-/** A customer's wish and the calls that fulfil it. Which calls and values are right is known to the check alone. */
+/** A customer's request and the calls that fulfil it. Only the check knows which calls and values are correct. */
 export function splitScenario(row: RawRow): RawRow[] {
   const parsed = scenario.safeParse(row.fields)
   if (!parsed.success) return [row]

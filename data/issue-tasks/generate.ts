@@ -3,7 +3,7 @@ import { readPackages } from './packages.ts'
 
 const provide = 'pass one with --input-dir, or a file with repositories with --source FILE'
 
-/** Bugs put into repositories; the agent reads an issue about what goes wrong and sees none of the tests that decide. */
+/** Bugs injected into repositories; the agent reads an issue about the problem and sees none of the deciding tests. */
 export default definePipeline({
   name: 'issue-tasks',
   summary: 'Issues about bugs that were put into repositories, decided by the repositories’ own tests',
@@ -31,7 +31,7 @@ export default definePipeline({
   }),
   source: {
     fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'name' } },
-    // To use repositories in any language, name them in a file like the fixture: --source FILE.
+    // For repositories in any language, list them in a file like the fixture: --source FILE.
     real: ({ inputDir, options }) => {
       if (inputDir === null) throw new UserError('issue-tasks: expected a folder of source distributions', provide)
       const { runner, versions, install = runner === 'pytest' ? ['pytest==8.4.2'] : [] } = options
@@ -43,7 +43,7 @@ export default definePipeline({
     return [inputDir === null ? { kind: 'missing', what, provide } : { kind: 'folder', path: inputDir, what, provide }]
   },
   needsModel: ({ bugs, issues }) => bugs === 'model' || issues === 'model',
-  // Many rows share one repository, so that a run that is stopped goes on bug by bug.
+  // Many rows share one repository, so an interrupted run resumes bug by bug.
   split: (row, { options: { bugsPerRepository: slices } }) =>
     Array.from({ length: slices }, (_, slice) => ({
       ...row,
@@ -59,7 +59,7 @@ export default definePipeline({
       issue: options.issues,
       bugs: options.bugsPerTask,
       attempts: options.attempts,
-      // A package most of whose tests fail would not have been released.
+      // A package would not have been released with most of its tests failing.
       maxBroken: 0.5,
       tests: options.showTests ? 'visible' : 'hidden',
     }),

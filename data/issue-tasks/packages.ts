@@ -2,19 +2,19 @@ import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { RawRow } from 'ot-agent'
 
-/** How the tests of a Python package are run, and what they need. */
+/** How to run a Python package's tests, and what they need. */
 export interface PackageTests {
-  /** `unittest` is part of Python; for `pytest` something has to be installed. */
+  /** `unittest` is part of Python; `pytest` has to be installed. */
   readonly runner: 'pytest' | 'unittest'
   /** What pip installs for the tests. */
   readonly install: readonly string[]
-  /** Earlier versions whose bugs are brought back. */
+  /** Number of earlier versions whose bugs are brought back. */
   readonly versions: number
 }
 
 /**
- * Settings of a project may want plug-ins that are not there: coverage, style checks. Layouts with `src` and `lib` need no installation. Some
- * packages keep all tests in one file, `tests.py`.
+ * A project's settings may ask for plug-ins that are not installed: coverage, style checks. Layouts with `src` and
+ * `lib` need no installation. Some packages keep all tests in one file, `tests.py`.
  */
 const commands = {
   pytest:
@@ -23,8 +23,8 @@ const commands = {
 }
 
 /**
- * One row per package of a folder with source distributions (`NAME-VERSION.tar.gz`) or unpacked packages. The newest version is used; the
- * ones before it tell which bugs were fixed.
+ * One row per package in a folder of source distributions (`NAME-VERSION.tar.gz`) or unpacked packages. The newest
+ * version is used; earlier ones show which bugs were fixed.
  */
 export async function* readPackages(dir: string, { runner, install, versions }: PackageTests): AsyncGenerator<RawRow> {
   const packages = new Map<string, { version: string; path: string }[]>()
@@ -45,7 +45,7 @@ export async function* readPackages(dir: string, { runner, install, versions }: 
       fields: {
         ...{ name, repo: newest, test_command: commands[runner], test_format: runner },
         ...(older.length > 0 && versions > 0 && { older: older.slice(0, versions) }),
-        // Debian's pip installs nothing for the whole system unless it is told to.
+        // Debian's pip refuses to install system-wide without this.
         ...(install.length > 0 && {
           base_setup: `PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install --quiet --root-user-action=ignore ${options}`,
         }),

@@ -1,7 +1,7 @@
 import { definePipeline, z } from 'ot-agent'
 import judged from './judged.ts'
 
-/** Jobs that people post, whose results only a reader can judge: a model does, by criteria, and never inside the sandbox. */
+/** Posted jobs whose results only a reader can judge: a model judges by criteria, never inside the sandbox. */
 export default definePipeline({
   name: 'llm-verifier',
   summary: 'Work that no program can judge: tests collect the results, and a model judges them by criteria',
@@ -11,7 +11,7 @@ export default definePipeline({
   }),
   source: {
     fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } },
-    // Projects come from your own file: there is no public source.
+    // Projects come from the user's own file: there is no public source.
     real: null,
   },
   needsModel: true,

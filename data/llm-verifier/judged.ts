@@ -43,7 +43,7 @@ const judged = z.strictObject({
     .describe('what has to be true of them, each told apart from the others'),
   solve_sh: z.string().min(10).max(50_000).describe('a bash script that writes a good result'),
 })
-/** A judge scores criteria by their names, and the same demand twice is none more. */
+/** A judge scores criteria by name, and repeating a demand adds nothing. */
 function areDistinct(criteria: readonly { readonly name: string; readonly text: string }[]): boolean {
   const [names, texts] = [criteria.map(({ name }) => name.trim()), criteria.map(({ text }) => text.trim())]
   return new Set(names).size === criteria.length && new Set(texts).size === criteria.length
@@ -51,7 +51,9 @@ function areDistinct(criteria: readonly { readonly name: string; readonly text: 
 
 const asJudged = asJson(judged, 'judged_task')
 
-/** V3: work that no program can judge. Tests collect the results; a model judges them by criteria, outside of the sandbox. */
+/**
+ * V3: work that no program can judge. Tests collect the results; a model judges them by criteria, outside the sandbox.
+ */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'judged',
   summary: 'Tasks whose results a model judges by criteria, outside of the sandbox',
@@ -77,7 +79,7 @@ async function makeDraft(row: RawRow, given: Options, at: AskingContext): Promis
       }),
     },
     given,
-    // Without a judge in the sandbox nothing can be proven there: the check of finished tasks has one.
+    // Without a judge in the sandbox nothing can be proven here; the check of finished tasks has one.
     { ...at, sandboxes: undefined },
   )
 }

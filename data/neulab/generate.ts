@@ -22,7 +22,7 @@ const subsets = [
   'synatra',
 ] as const
 
-/** Conversations of agents with their users, collected by others: the user's task, and the number it came to. */
+/** Published conversations between agents and users: the user's task, and the number that was its answer. */
 export default definePipeline({
   name: 'neulab',
   summary: 'First messages of collected agents’ conversations: their number is compared, or a model judges',

@@ -1,6 +1,6 @@
 import { type RawRow, z } from 'ot-agent'
 
-// Raw rows and those made for training differ in how they name the parts of a turn.
+// Raw rows and rows prepared for training name the parts of a turn differently.
 const turn = z.union([
   z.object({ from: z.string(), value: z.string() }).transform(({ from, value }) => ({ who: from, text: value })),
   z.object({ role: z.string(), content: z.string() }).transform(({ role, content }) => ({ who: role, text: content })),
@@ -8,11 +8,14 @@ const turn = z.union([
 const row = z.object({ conversations: z.array(turn).min(2) })
 type Turn = z.output<typeof turn>
 
-/** What an agent without the original environment cannot have: pages, rooms, machines, tables of which it sees a part. */
+/** What an agent lacks without the original environment: pages, rooms, machines, tables it sees only part of. */
 const ownWorld =
   /https?:\/\/|\bweb ?(?:page|site|shop)|\bbrowser\b|\brepository\b|\/workspace\b|\byou are in (?:a|the)\b|\bhousehold\b|\b(?:current |home |in the )director(?:y|ies)\b|\boperating system\b|\bthe (?:database|system|server|os)\b|\bpreloaded\b|\bonly the first \d+ rows\b|\bknowledge base\b/i
 
-/** What the user wants, without how the original agent was told to talk; an empty solution leaves nothing to check by. */
+/**
+ * What the user wants, without the original agent's conversation rules; an empty solution means that nothing can be
+ * checked.
+ */
 export function shape(given: RawRow): RawRow {
   const parsed = row.safeParse(given.fields)
   if (!parsed.success) return given
@@ -22,7 +25,7 @@ export function shape(given: RawRow): RawRow {
   const solution = solutionIn(replies.at(-1)?.text ?? '')
   const last = turns.at(-1)
   const isWrong = last !== undefined && isUser(last) && /\b(?:wrong|incorrect)\b/i.test(last.text)
-  // What was looked up elsewhere cannot be found out in a sandbox.
+  // What was looked up elsewhere cannot be found in a sandbox.
   const looksUp = replies.some(({ text }) => /\bwikipedia_search\(/.test(text))
   const counts = solution !== null && !isWrong && !looksUp && !ownWorld.test(task)
   return { ...given, fields: { task, solution: counts ? solution : '' } }
@@ -41,7 +44,7 @@ function solutionIn(text: string): string | null {
 const protocol =
   /^(?:you are a(?:n|\b)[^\n]*\bassistant\b|at each turn\b|\d\) (?:interact with|directly provide)|you have \d+ (?:chances|steps)|tool functions? available|\[\d+\] \w+\(|you (?:should|must|can) (?:first|use|write)\b|your answer should\b|if you think you have got the answer|<solution>)/i
 
-/** The task alone. Before it, or after it, may stand rules of the conversation and a list of functions with their documentation. */
+/** The task alone. Conversation rules and a list of documented functions may come before or after it. */
 function taskIn(text: string): string {
   return withoutFunctions(text)
     .split(/\n\s*\n/)
@@ -55,7 +58,10 @@ function taskIn(text: string): string {
     .trim()
 }
 
-/** Without functions that are not here: the line that announces them, and each signature with the indented lines below it. */
+/**
+ * Without functions that are missing here: the line that announces them, and each signature with the indented lines
+ * below it.
+ */
 function withoutFunctions(text: string): string {
   const lines = text.split('\n')
   const announces = /\bfunctions\b[^\n]*:\s*$|\bpre-defined functions\b/i

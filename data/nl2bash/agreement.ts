@@ -3,12 +3,12 @@ import { piecesOf } from './globs.ts'
 import { nameDisagreement } from './name-agreement.ts'
 import { numberDisagreement, sizeDisagreement } from './number-agreement.ts'
 
-/** A thing that words and commands can both speak of; if one does, the other has to. */
+/** A concept that both words and commands can express; if one does, the other must. */
 interface Notion {
   readonly name: string
   readonly words: RegExp
   readonly has: (call: FindCall) => boolean
-  /** Something else of the command accounts for the words. */
+  /** Some other part of the command accounts for the words. */
   readonly isImplied?: (call: FindCall) => boolean
 }
 
@@ -36,11 +36,11 @@ const notions: readonly Notion[] = [
 
 const saysModes = /\b(?:perm\w*|modes?|chmod|access rights?)\b/i
 
-/** Requests about things that these commands do not cover, or that cannot be guaranteed in a copied folder. */
+/** Requests about things that these commands do not cover, or that a copied folder cannot guarantee. */
 const beyond =
   /\b(?:modif\w*|access\w*|chang(?:e|ed|es)|days?|hours?|minutes?|weeks?|months?|years?|old\w*|new(?:er|est|ly)|recent\w*|today|yesterday|ago|date|time\w*|since|between|users?|own\w*|group\w*|executable|readable|writable|writeable|suid|setuid|sgid|sticky|hard|linked|inodes?|devices?|sockets?|fifo|pipes?|mount\w*|partition\w*|file ?systems?|filesystem|system|root|home|hidden|dot|sort\w*|order\w*|first|last|top|largest|biggest|smallest|longest|newest|oldest|latest|duplicates?|unique|detail\w*|long (?:list|format)|format\w*|human|null|ask\w*|prompt\w*|confirm\w*|interactiv\w*|verbose|regex\w*|regular expression\w*|separat\w*|comma|quot\w*|absolute|full path\w*|basename|base names?|extension removed|parallel|script\w*|process\w*|machine|disk|servers?|remote|archive\w*|compress\w*|rename\w*|replac\w*|respectively|exit|quit|stop\w*|once|depth.first|then|calculat\w*|average|sum|total|digits?|numeric\w*|single|capital|pages?|errors?|stderr|check\w*|ls|pagewise|given|query|empty list|suppress\w*|discard\w*|lines?|contents?|text)\b/i
 
-/** The words without what is quoted and without what looks like a name or a pattern. */
+/** The words without quoted text and without anything that looks like a name or a pattern. */
 function withoutNames(words: string): string {
   return words.replace(/"[^"]*"|'[^']*'|[\w-]*[./*][\w./*?[\]-]*/g, ' ')
 }
@@ -48,14 +48,14 @@ function withoutNames(words: string): string {
 const staysHere =
   /,?\s*\b(?:and |but )?(?:(?:do(?:es)? not|don't|without) (?:search|descend|look|go|recurs|travers)\w*|not (?:in|its|the|any))\b[^,.]{0,30}\bsub\W?\w*(?: ?\w*director\w*| folders?)?|\(?\bno[- ]sub-?\w+\)?|\bwithout recursion\b|\bnon-?recursive\w*\b/gi
 
-/** What the rest of a command speaks of, beside what it finds. */
+/** What the rest of a command is about, besides what it finds. */
 interface Notions {
   readonly readsText: boolean
   readonly changesModes: boolean
   readonly numbers: readonly number[]
 }
 
-/** Why a request in words and a call of `find` do not surely mean the same; null when nothing speaks against it. */
+/** Why a request in words and a `find` call may not mean the same; null if nothing suggests a difference. */
 export function findDisagreement(
   words: string,
   call: FindCall,
@@ -108,7 +108,7 @@ function hasNegatedAlternative({ alternatives }: FindCall): boolean {
   return alternatives.length > 1 && alternatives.flat().some((test) => test.negated && !isCommon(test))
 }
 
-/** The request wants files, and the call would find folders, too. */
+/** The request asks for files, but the call would also find folders. */
 export function asksForFiles(words: string, call: FindCall): boolean {
   if (testsOf(call).some(({ name }) => name === 'type')) return false
   if (
@@ -121,7 +121,7 @@ export function asksForFiles(words: string, call: FindCall): boolean {
   return !findsOnlyFiles(call)
 }
 
-/** No folder of a workspace can pass: names, sizes or permissions rule them out. */
+/** No folder of a workspace can match: names, sizes or permissions rule it out. */
 function findsOnlyFiles(call: FindCall): boolean {
   const every = (isEnough: (test: Test) => boolean) =>
     call.alternatives.every((tests) => tests.some((test) => !test.negated && isEnough(test)))
@@ -138,7 +138,7 @@ export const saysBoth =
 const saysFolders = /\b(?:director(?:y|ies)|dirs?|folders?|subdirector(?:y|ies)|subfolders?)\b/i
 const saysFiles = /\bfiles?\b|\*\.\w+|\.\w{1,4}\b/i
 
-/** Folders are asked for only where the command wants them: a folder to search in is named after a preposition. */
+/** Words ask for folders only if the command does; a folder to search in follows a preposition. */
 function typeDisagreement(words: string, call: FindCall, isSearch: boolean): string | null {
   const types = new Set(
     testsOf(call).flatMap(({ name, value, negated }) => (name === 'type' && !negated ? [value] : [])),
@@ -155,16 +155,16 @@ function typeDisagreement(words: string, call: FindCall, isSearch: boolean): str
   )
   if (types.has('f')) return saysFolders.test(asked) || !saysFiles.test(words) ? 'files are not asked for' : null
   if (isSearch && !isNarrow) return 'folders are searched, too'
-  // "Logs over 10 MB" may be files that are called so.
+  // "Logs over 10 MB" may mean files with that name.
   if (!isNarrow && !/\bfiles?\b/i.test(words)) return 'files are not asked for'
   return findsOnlyFiles(call) && !saysFolders.test(asked) ? null : 'files or folders'
 }
 
-/** "in the current directory", "under directory foo and its subdirectories": where, not what. */
+/** "in the current directory", "under directory foo and its subdirectories": where to look, not what to find. */
 const placeOf =
   /\b(?:search\w*|scan\w*|travers\w*|look\w*|walk\w*|in|under|below|within|inside|from|of|at|through|starting|beneath|across|down|into|to|and|or|including|recursively)\s+(?:(?:from|in|with|at|the|this|that|its|their|all|any|every|each|of|current|present|working|given|specified|same|entire|whole|sub|parent|child|directory|folder|named|called|located|or|and|"[^"]*"|'[^']*'|[\w./-]*[./][\w./-]*)\s+){0,6}?(?:"[^"]*"\s+|'[^']*'\s+|[\w./-]+\s+)?(?:sub-?)?(?:director(?:y|ies)|dirs?|folders?)(?:\s+(?:trees?|hierarchy|structure))?/gi
 
-/** Whether the words say how deep to look; otherwise what is found must not depend on it. */
+/** Whether the words say how deep to look; if not, what is found must not depend on it. */
 export function saysDepth(words: string): 'deep' | 'flat' | null {
   if (
     /\b(?:depth|levels?|deep|only|non-?recursive\w*|directly|immediate)\b|\bnot (?:in|its|sub)/i.test(words) ||

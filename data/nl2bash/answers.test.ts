@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(dir, { recursive: true, force: true }))
 
-/** The reward of an answer, with the sandbox's folders in a folder of the test. */
+/** The reward for an answer, with the sandbox's folders inside a test folder. */
 async function reward(kind: AnswerKind, command: string, output: string): Promise<string> {
   await writeFile(join(dir, 'tests/command.sh'), `${command}\n`)
   await writeFile(join(dir, 'app/output.txt'), output)

@@ -1,4 +1,4 @@
-/** What counts of an answer: paths without an order, one number, lines, or what the folder is like afterwards. */
+/** What is compared in an answer: paths in any order, one number, lines, or the state of the folder afterwards. */
 export type AnswerKind = 'paths' | 'number' | 'lines' | 'sorted-lines' | 'found-lines' | 'state' | 'modes'
 
 export const asks: Readonly<Record<AnswerKind, string>> = {
@@ -16,7 +16,7 @@ export const asks: Readonly<Record<AnswerKind, string>> = {
   state: 'Do it: what counts is what is in the folder afterwards. Leave everything else in it as it is.',
 }
 
-/** How each kind is made comparable. */
+/** How to normalize each kind for comparison. */
 const plain: Readonly<Record<AnswerKind, string>> = {
   paths: `tr -d '\\r' < "$1" | sed -e 's/[[:space:]]*$//' -e 's,^/app/workspace/,,' -e 's,^\\(\\./\\)*,,' -e 's,/*$,,' | grep -v -x -e '' -e '\\.' -e '/app/workspace' "\${roots[@]}" | LC_ALL=C sort -u`,
   number: `tr -d '\\r' < "$1" | grep -o -E '[0-9]+' | head -n 1`,
@@ -27,7 +27,7 @@ const plain: Readonly<Record<AnswerKind, string>> = {
   modes: 'cat "$1"',
 }
 
-/** Runs the known command in an untouched copy of the folder and compares. An answer without content never counts. */
+/** Runs the known command in an untouched copy of the folder and compares. An empty answer never passes. */
 export function testScript(kind: AnswerKind, roots: readonly string[] = []): string {
   const start = `#!/bin/bash
 reward=0
@@ -36,7 +36,7 @@ cp -R /tests/workspace "$work/workspace"
 (cd "$work/workspace" && bash /tests/make.sh)
 `
   const end = 'echo "$reward" > /logs/verifier/reward.txt\n'
-  // Whether the folder that is searched counts, too, is left open by most requests.
+  // Most requests leave open whether the searched folder itself is included.
   const withoutRoots =
     kind === 'modes' && roots.length > 0 ? `grep -v -E '^d [0-7]+ \\./(${roots.join('|')}) *$' | ` : ''
   if (kind === 'state' || kind === 'modes')

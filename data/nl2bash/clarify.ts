@@ -3,16 +3,16 @@ import { type FindCall, isNameTest, testsOf } from './find.ts'
 import type { Word } from './shell.ts'
 import { isTime, timeNote, withoutTime } from './times.ts'
 
-/** A call and its request once more, with sentences that settle what the request leaves open. */
+/** A call and its request again, with sentences that settle what the request leaves open. */
 export interface Clarified {
   readonly call: FindCall
   readonly stage: readonly Word[]
-  /** The words that the rest of the call has to agree with. */
+  /** The words that the rest of the call has to match. */
   readonly words: string
   readonly notes: readonly string[]
 }
 
-/** Settles what can be settled with a sentence; null when times in words and command differ. */
+/** Settles what a sentence can settle; null if words and command give different times. */
 export function clarify(words: string, call: FindCall, stage: readonly Word[]): Clarified | null {
   const notes: string[] = []
   let rest = words
@@ -49,12 +49,12 @@ export function clarify(words: string, call: FindCall, stage: readonly Word[]): 
   }
 }
 
-/** The command finds files only, and the request says no more than "files". */
+/** The command finds only files, and the request just says "files". */
 function leavesKindOpen(words: string, call: FindCall): boolean {
   const isOnlyFiles = call.alternatives.every((tests) =>
     tests.some(({ name, value }) => name === 'type' && value === 'f'),
   )
-  // A name that is asked for rules folders out; one that is not wanted does not.
+  // A wanted name rules folders out; an excluded one does not.
   const isNamed = testsOf(call).some((test) => isNameTest(test) && !test.negated)
   return isOnlyFiles && !/\b(?:regular|normal)\b/i.test(words) && !isNamed
 }

@@ -1,18 +1,18 @@
 import type { Random } from 'ot-agent'
 import { vocabulary } from './globs.ts'
 
-/** A search for a text in files: `grep` with a pattern that is a text, perhaps at the start or end of a line. */
+/** A search for text in files: `grep` with a literal pattern, optionally at the start or end of a line. */
 export interface Search {
   readonly text: string
   readonly anchor: 'start' | 'end' | 'none'
   readonly ignoresCase: boolean
-  /** Only names of files are printed. */
+  /** Prints only file names. */
   readonly namesOnly: boolean
 }
 
 const flags = /^-(?=[ilnHhrRsFEIw]+$)/
 
-/** Reads the words of a `grep` that searches files which come after it; null when it does more. */
+/** Reads the words of a `grep` whose files come after them; null if it does more. */
 export function readSearch(words: readonly string[]): Search | null {
   const [program = '', ...args] = words
   if (!/^(?:\/bin\/|\/usr\/bin\/)?[ef]?grep$/.test(program)) return null
@@ -33,7 +33,7 @@ export function readSearch(words: readonly string[]): Search | null {
   }
 }
 
-/** Lines of which some hold the text, where it has to be. */
+/** Lines, some of which hold the text at the required position. */
 export function linesWith({ text, anchor }: Search, count: number, random: Random): string {
   const word = () => random.pick(vocabulary)
   const lines = Array.from({ length: 4 + random.below(4) }, () => `${word()} ${word()} ${random.below(900)}`)
@@ -46,7 +46,7 @@ export function linesWith({ text, anchor }: Search, count: number, random: Rando
   return `${lines.join('\n')}\n`
 }
 
-/** Why request and search do not surely mean the same; null when nothing speaks against it. */
+/** Why request and search may not mean the same; null if nothing suggests a difference. */
 export function searchDisagreement(words: string, { text, anchor, ignoresCase, namesOnly }: Search): string | null {
   if (!words.includes(text)) return `the request does not mention ${text}`
   if (

@@ -5,12 +5,15 @@ import type { Word } from './shell.ts'
 import type { Work } from './work.ts'
 import { makeWorkspace } from './workspace.ts'
 
-/** A program that changes files: what its request has to speak of, its options that change nothing here, and what it needs. */
+/**
+ * A program that changes files: what its request has to mention, its options that make no difference here, and what it
+ * needs.
+ */
 interface Changer {
   readonly words: RegExp
   readonly options: RegExp
   readonly kind: AnswerKind
-  /** Puts what the operands need into the folder; false when they do not make sense. */
+  /** Puts what the operands need into the folder; false if they make no sense. */
   readonly prepare: (operands: readonly string[], put: Put) => boolean
 }
 
@@ -22,7 +25,7 @@ interface Put {
 const parentOf = (path: string) => (path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '')
 const mode = /^(?:[0-7]{3,4}|[ugoa]*[+=-][rwx]+)$/
 
-/** A file to take, and a place to put it. */
+/** A source file and a destination. */
 const prepareFromTo: Changer['prepare'] = ([from, to, ...rest], put) => {
   if (from === undefined || to === undefined || rest.length > 0) return false
   put.file(from)
@@ -78,7 +81,7 @@ const changers: Readonly<Record<string, Changer>> = {
     options: /^-(?:s|sf|fs|sv)$/,
     kind: 'state',
     prepare: ([target, name, ...rest], put) => {
-      // A link in another folder would have to name its target from there.
+      // In another folder, the link would have to give its target relative to that folder.
       if (target === undefined || name === undefined || rest.length > 0 || name.includes('/')) return false
       put.file(target)
       return true
@@ -99,7 +102,7 @@ const changers: Readonly<Record<string, Changer>> = {
 const beyond =
   /\b(?:home|recursive\w*|verbos\w*|print\w*|backup|back up|unless|if|except|not|without|interactiv\w*|prompt\w*|ask\w*|hidden|owner|group|others?|time\w*|date|remote|all files|every|each|root|relative|hard|size|temporary|random|fail\w*|succe\w*|error\w*|then|script|run|execut(?:e|es|ed|ing)|users?|preserv\w*|overwrit\w*|existing|exists?|already|update\w*|display\w*|permission 0|with permissions?)\b/i
 
-/** A request to make, move, copy, link or remove things that it names; null when the command is something else. */
+/** A request to make, move, copy, link or remove things it names; null if the command does something else. */
 export function readFileWork(words: string, pipe: readonly (readonly Word[])[], random: Random): Work | null {
   const [stage = [], ...rest] = pipe
   const [program = '', ...args] = stage.map(({ text }) => text)
@@ -158,7 +161,7 @@ export function readFileWork(words: string, pipe: readonly (readonly Word[])[], 
   }
 }
 
-/** The request gives the mode as the command does, or says in words what a simple one does. */
+/** The request gives the mode as the command does, or describes a simple one in words. */
 function modeAgrees(words: string, given: string): boolean {
   if (words.includes(given)) return true
   if (/^0?[0-7]{3}$/.test(given)) return false

@@ -9,7 +9,7 @@ import { asSearch, type Replacement, readReplacement, replacementAgrees } from '
 import type { Word } from './shell.ts'
 import { type Refusal, refuse, type Work } from './work.ts'
 
-/** A request about what `find` finds: to list, count, remove, search, change or give permissions. */
+/** A request about what `find` finds: to list, count, remove, search or change it, or to set permissions. */
 export function readFindWork(said: string, pipe: readonly (readonly Word[])[], random: Random): Work | Refusal {
   const [first = [], second, ...rest] = pipe
   const parsed = parseFind(first)
@@ -27,7 +27,7 @@ export function readFindWork(said: string, pipe: readonly (readonly Word[])[], r
   if (reason !== null) return refuse('words-and-command-differ', reason)
   const isFolders = findsFolders(call)
   const isEmpty = tests.some(({ name }) => name === 'empty')
-  // The folder that is searched would be counted, too.
+  // The searched folder would be counted too.
   if (
     deed.does === 'count' &&
     call.minDepth === null &&
@@ -51,14 +51,14 @@ export function readFindWork(said: string, pipe: readonly (readonly Word[])[], r
 
 const isName = (name: string) => /^i?name$/.test(name)
 
-/** "The file x in y" is `y/x` where nothing deeper is found: no one has to look. */
+/** "The file x in y" is `y/x` if nothing deeper matches: the answer needs no search. */
 function isGuessable(words: string, { alternatives }: FindCall): boolean {
   const isLiteral = ({ name, value, negated }: FindCall['alternatives'][number][number]) =>
     isName(name) && !negated && !/[*?[]/.test(value)
   return saysDepth(words) === null && alternatives.every((tests) => tests.some(isLiteral))
 }
 
-/** Names reach `xargs` whole: with NUL bytes between them on both sides, or without blanks. */
+/** Names reach `xargs` intact: separated by NUL bytes on both sides, or free of whitespace. */
 function passesNames(first: readonly Word[], second: readonly Word[] | undefined): boolean {
   if (second?.[0]?.text !== 'xargs') return true
   const sendsNul = first.some(({ text }) => text === '-print0')
@@ -67,7 +67,7 @@ function passesNames(first: readonly Word[], second: readonly Word[] | undefined
   return sendsNul === takesNul && (sendsNul || !hasBlanks)
 }
 
-/** What is done with what is found. */
+/** What the command does with the files it finds. */
 type Deed =
   | { readonly does: 'list' | 'count' | 'remove' }
   | { readonly does: 'search'; readonly search: Search }
@@ -80,7 +80,7 @@ function kindOf(deed: Deed): AnswerKind {
   return kinds[deed.does]
 }
 
-/** Reads what comes after the tests; null when it is not understood. */
+/** Reads what follows the tests; null if it is not understood. */
 function readDeed({ action }: FindCall, next: readonly Word[] | undefined): Deed | null {
   const [program = '', ...args] = next?.map(({ text }) => text) ?? []
   if (action.name === 'delete') return next ? null : { does: 'remove' }
@@ -98,7 +98,7 @@ function readDeed({ action }: FindCall, next: readonly Word[] | undefined): Deed
   return replacement && { does: 'replace', replacement }
 }
 
-/** What `xargs` runs, without its own options. */
+/** The command that `xargs` runs, without the options of `xargs` itself. */
 function withoutXargs(args: readonly string[]): readonly string[] {
   const at = args.findIndex((word) => !/^-(?:0|r|n1|I|I\{\}|i|t|n)$|^\{\}$|^1$/.test(word))
   return at < 0 ? [] : args.slice(at)
@@ -110,9 +110,9 @@ const gives = /\b(?:chang\w*|set\w*|giv\w*|mak\w*|assign\w*|chmod|modify\w*|add\
 const changes =
   /\b(?:cop(?:y|ies|ied)|mov\w*|renam\w*|chang\w*|creat\w*|mak\w*|set\w*|replac\w*|add\w*|run\w*|execut\w*|writ\w*|save\w*|append\w*|touch\w*|archiv\w*|zip\w*|tar|edit\w*|open\w*|invok\w*|call(?:s|ing)?|perform\w*(?! (?:a )?(?:case|recursive|search))|apply\w*|pass\w*|us(?:e|ing)|xargs|exec|sav\w*|redirect\w*|output to|store\w*|compil\w*|convert\w*)\b/i
 
-/** The request asks for this and for nothing else. */
+/** The request asks for this and nothing else. */
 function isAskedFor(words: string, deed: Deed): boolean {
-  // Names and patterns are no verbs: a file `set.txt`, the ending `.tar`.
+  // Names and patterns are not verbs: a file `set.txt`, the ending `.tar`.
   const plain = words.replace(/"[^"]*"|'[^']*'|[\w-]*[./*][\w./*?[\]-]*/g, ' ')
   const [isCount, isRemoval, isChange] = [counts.test(plain), deletes.test(plain), changes.test(plain)]
   if (deed.does === 'count') return isCount && !isRemoval && !isChange
@@ -127,7 +127,7 @@ function disagreement(words: string, call: FindCall, deed: Deed): string | null 
   return reason ?? findDisagreement(aboutFiles(words, deed), call, deedNotions(deed)) ?? placeDisagreement(words, call)
 }
 
-/** The words about what is to be found, without those about what is done with it. */
+/** The words about what to find, without those about what to do with it. */
 function aboutFiles(words: string, deed: Deed): string {
   const without = (text: string, from: string) =>
     from.replaceAll(`"${text}"`, ' ').replaceAll(`'${text}'`, ' ').replaceAll(text, ' ')
@@ -149,7 +149,7 @@ function deedNotions(deed: Deed) {
   }
 }
 
-/** Folders that are searched are named, and what is searched for is no such folder. */
+/** The request names the folders to search, and does not use one of them for what it searches for. */
 function placeDisagreement(words: string, call: FindCall): string | null {
   const unnamed = call.roots
     .map((root) => root.replace(/^(?:\.\/)+|^\.$|\/+$/g, ''))
@@ -167,7 +167,7 @@ function placeDisagreement(words: string, call: FindCall): string | null {
   return place ? `${place.value} is a folder` : null
 }
 
-/** A word of its own: the folder `js` is not named by `*.js.gz`. */
+/** As a word on its own: `*.js.gz` does not name the folder `js`. */
 function isNamed(root: string, words: string): boolean {
   return new RegExp(`(?<![\\w.*-])(?:\\./)?${root.replace(/\W/g, '\\$&')}/?(?![\\w-]|[./]\\w)`).test(words)
 }

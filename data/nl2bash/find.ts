@@ -7,12 +7,12 @@ export interface Test {
   readonly negated: boolean
 }
 
-/** A call of `find` of the kind that is asked about here. */
+/** A `find` call of the kind used in these tasks. */
 export interface FindCall {
   readonly roots: readonly string[]
   readonly maxDepth: number | null
   readonly minDepth: number | null
-  /** Alternatives (`-o`), each a list of tests that all have to hold. */
+  /** Alternatives (`-o`), each a list of tests that must all hold. */
   readonly alternatives: readonly (readonly Test[])[]
   readonly action: { readonly name: 'print' | 'delete' } | { readonly name: 'exec'; readonly words: readonly string[] }
 }
@@ -37,7 +37,10 @@ const valued = new Set([
   'newer',
 ])
 
-/** Reads a call; null when it has tests or operators that are not understood, or that depend on more than names, kinds and sizes. */
+/**
+ * Reads a call; null if it has tests or operators that are not understood, or that depend on more than names, kinds and
+ * sizes.
+ */
 export function parseFind(words: readonly Word[]): FindCall | null {
   const texts = words.slice(1).map(({ text }) => text)
   const firstTest = texts.findIndex((text) => /^(?:-|!$|\($)/.test(text))
@@ -50,7 +53,7 @@ interface Reading {
   maxDepth: number | null
   minDepth: number | null
   action: FindCall['action'] | null
-  /** Tests beside a group in parentheses, which hold for all alternatives in it. */
+  /** Tests next to a parenthesized group, which apply to all its alternatives. */
   common: Test[]
   alternatives: Test[][]
   group: 'none' | 'open' | 'closed'
@@ -74,12 +77,12 @@ function readExpression(texts: readonly string[]): Omit<FindCall, 'roots'> | nul
   return { maxDepth, minDepth, alternatives, action: action ?? { name: 'print' } }
 }
 
-/** Reads what is at a place and says how many words it took; 0 when it is not understood. */
+/** Reads what is at a position and returns how many words it took; 0 if it is not understood. */
 function readOne(texts: readonly string[], at: number, so: Reading): number {
   const text = texts[at] ?? ''
   const name = text.replace(/^-/, '')
   const value = texts[at + 1]
-  // What follows an action is another matter.
+  // Anything after an action is not understood.
   if (so.action !== null) return 0
   if (text === '!' || name === 'not') {
     so.negated = !so.negated
@@ -108,7 +111,7 @@ function readOne(texts: readonly string[], at: number, so: Reading): number {
   return readAction(texts, at, so)
 }
 
-/** One pair, with tests beside it that hold for all of it; anything else is a tree. */
+/** Accepts one pair, with tests next to it that apply to all of it; anything else would be a tree. */
 function readParenthesis(text: string, so: Reading): number {
   if (text === ')') {
     if (so.group !== 'open') return 0
@@ -122,7 +125,7 @@ function readParenthesis(text: string, so: Reading): number {
   return 1
 }
 
-/** An action after `-o` without parentheses belongs to the last alternative alone, which is hardly ever meant. */
+/** After `-o` without parentheses, an action belongs to the last alternative alone, which is hardly ever intended. */
 function readAction(texts: readonly string[], at: number, so: Reading): number {
   const name = (texts[at] ?? '').replace(/^-/, '')
   if (so.negated || so.group === 'open' || (so.alternatives.length > 1 && so.group !== 'closed')) return 0

@@ -1,12 +1,12 @@
 import type { Random } from 'ot-agent'
 
-/** The words that names of files and folders are made of; none of them is a word of the requests. */
+/** Words for names of files and folders; requests use none of them. */
 export const vocabulary =
   'amber basil cedar delta ember fjord garnet hazel indigo juniper kelp lotus maple nectar onyx pepper quartz raven saffron tulip umber velvet willow yarrow zephyr'.split(
     ' ',
   )
 
-/** A pattern of file names as a regular expression. */
+/** A file name pattern as a regular expression. */
 export function globRegExp(pattern: string, flags = ''): RegExp | null {
   const source = pattern.replace(/\[!?[^\]]+\]|[\s\S]/g, (part) => {
     if (part === '*') return '.*'
@@ -46,7 +46,7 @@ function rangeOf(from: string, to: string): string {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => String.fromCharCode(first + i)).join('')
 }
 
-/** The fixed pieces of a pattern, without marks at their ends: what a request has to mention. */
+/** The fixed pieces of a pattern, without punctuation at the ends: what a request has to mention. */
 export function piecesOf(pattern: string): string[] {
   return pattern
     .split(/[*?/]|\[[^\]]*\]/)

@@ -2,7 +2,7 @@ import type { Random } from 'ot-agent'
 import { vocabulary } from './globs.ts'
 import type { Word } from './shell.ts'
 
-/** Variables that request and command name become folders or names of their own. */
+/** Replaces variables that both request and command mention with names of folders or files. */
 export function nameVariables(nl: string, bash: string, random: Random): [string, string] {
   const command = bash.replace(/^find "?\$\{?HOME\}?"?(?=[/\s])/, 'find ~')
   const names = [...new Set([...command.matchAll(/\$\{?([A-Za-z_]\w*)\}?/g)].flatMap(([, name]) => name ?? []))]
@@ -26,7 +26,7 @@ export function nameVariables(nl: string, bash: string, random: Random): [string
 const wholeSystem =
   /(?:\b(?:in|on|of|under|from|across|throughout|over|within|starting (?:from|at))\s+)?(?:\b(?:the|your|my|this|a)\s+)?\b(?:(?:entire|whole|complete|full|linux|unix)\s+)*(?:file ?system|(?<=\b(?:the|entire|whole|your) )system|root (?:directory|folder|dir)|hard drive|computer)(?:\s+tree)?\b|\b(?:in|under|from|of|at|starting (?:from|at))\s+(?:the\s+)?(?:root\s+)?"?'?\/"?'?(?=\s|$|,|\.)(?:\s+(?:directory|folder|dir|root))?(?:\s+tree)?/gi
 
-/** The whole file system is the folder here, and the home directory a folder in it. */
+/** The whole file system becomes this folder, and the home directory a folder in it. */
 export function fromHere(words: string, pipe: readonly Word[][]): [string, Word[][]] {
   const roots = pipe[0]?.map(({ text }) => text) ?? []
   if (roots[0] === 'find' && roots[1] === '/') {
@@ -54,7 +54,7 @@ export function fromHere(words: string, pipe: readonly Word[][]): [string, Word[
 const homeOf =
   /\b(?:(?:the|your|my|our|his|a|current)\s+)*(?:user(?:'s|s)?\s+)?home\s+(?:directory|folder|dir)\b(?:\s+of (?:the )?current user)?|~/i
 
-/** Paths from elsewhere, named by request and command alike, become paths of the folder. */
+/** Turns paths from elsewhere that both request and command mention into paths in the folder. */
 export function moveInside(words: string, pipe: readonly Word[][]): { words: string; pipe: Word[][] } | null {
   let text = words
   let ok = true
@@ -70,7 +70,7 @@ export function moveInside(words: string, pipe: readonly Word[][]): { words: str
       return { ...word, text: to }
     }),
   )
-  // What still looks like a path from elsewhere is one that only the request names.
+  // Whatever still looks like a path from elsewhere appears only in the request.
   if (
     !ok ||
     /(?<![\w.*])~?\/(?:\w|\s|$)|\.\.\//.test(text) ||

@@ -1,21 +1,21 @@
 import { type FindCall, isNameTest, testsOf } from './find.ts'
 import { piecesOf } from './globs.ts'
 
-/** Only a part of a name is given: "that match x in their names". */
+/** Gives only part of a name: "that match x in their names". */
 const saysPart =
   /\bpattern\b|\bin them\b|\b(?:match\w*|contain\w*)\b[^.]{0,30}\bnames?\b|\bin (?:the|their|its) (?:file ?)?names?\b|\b(?:mat|pat)ch(?:ing|es)?\b/i
 
-/** Why names in words and tests do not surely mean the same; null when nothing speaks against it. */
+/** Why names in words and tests may not mean the same; null if nothing suggests a difference. */
 export function nameDisagreement(words: string, call: FindCall): string | null {
   const lower = words.toLowerCase()
   for (const { name, value } of testsOf(call).filter(isNameTest)) {
-    // A plus after a set, or a dot and a star in front: more likely a regular expression.
+    // A plus after a set, or a leading dot and star, is more likely a regular expression.
     if (/[\\\]{}$]/.test(value.replace(/\[[^\]]*\]/g, '')) || /\]\+|^\.\*.|^ | $|^\* \*$/.test(value))
       return 'an odd pattern'
     if (/\*[,;:]\w/.test(words) && !words.includes(value)) return 'an odd pattern'
     const missing = piecesOf(value).find((piece) => !hasPiece(lower, piece.toLowerCase()))
     if (missing !== undefined) return `the request does not mention ${missing}`
-    // "jpg files" are no files `*.JPG`, and "core files" not only those that end in `.core`.
+    // "jpg files" does not mean `*.JPG`, and "core files" means more than those that end in `.core`.
     if (!/^i/.test(name) && piecesOf(value).some((piece) => /[A-Z]/.test(piece) && !words.includes(piece)))
       return 'case'
     if (value === '*.core' && !words.includes('.core')) return 'an odd ending'
@@ -29,7 +29,7 @@ export function nameDisagreement(words: string, call: FindCall): string | null {
   const values = testsOf(call)
     .filter(isNameTest)
     .map(({ value }) => value)
-  // "With x and y in their names": either, or both?
+  // "With x and y in their names" could mean either or both.
   if (call.alternatives.length > 1 && values.some((value) => /^\*.*\*$/.test(value)) && /\band\b/i.test(words))
     return 'either or both'
   const literals = [
@@ -50,7 +50,7 @@ function hasPiece(words: string, piece: string): boolean {
   return new RegExp(`(?<![a-z0-9])${piece.replace(/[^a-z0-9]/g, '\\$&')}(?![a-z0-9])`).test(words)
 }
 
-/** Whether "starts with", "ends in" and "contains" say where the stars are. */
+/** Whether "starts with", "ends in" and "contains" match the positions of the stars. */
 function sideAgrees(words: string, pattern: string): boolean {
   const starts =
     /\b(?:start(?:s|ed)?|starting(?! (?:from|at|in))|begin(?:s|ning)?(?! (?:from|at|in))|prefix\w*|preced\w*)\b/i.test(
@@ -67,6 +67,6 @@ function sideAgrees(words: string, pattern: string): boolean {
   if (open && close) return contains && !starts && !ends && /\bnames?\b|\bfilenames?\b|called|titled/i.test(words)
   if (close) return starts && !ends
   if (!open) return !starts && !contains && !(ends && !/extension/i.test(words))
-  // `*.py`: "py files", ".py files", "ending in .py"; `*foo`: only what ends so.
+  // `*.py`: "py files", ".py files", "ending in .py"; `*foo`: only an explicit ending.
   return inner.startsWith('.') ? !starts && !/\bcontain\w*\b/i.test(words) : ends && !starts
 }

@@ -6,7 +6,7 @@ const units: Readonly<Record<string, RegExp>> = {
   M: /\d+\s?mb?\b|\bmb\b|\bmegabytes?\b|\bmib\b/i,
 }
 
-/** Why a size in words and tests do not surely mean the same. */
+/** Why sizes in words and tests may not mean the same. */
 export function sizeDisagreement(words: string, call: FindCall): string | null {
   for (const { name, value } of testsOf(call)) {
     if (name !== 'size' || /^0/.test(value)) continue
@@ -15,7 +15,7 @@ export function sizeDisagreement(words: string, call: FindCall): string | null {
     const more = /\b(?:larger|greater|more|bigger|over|above|exceed\w*|excess)\b/i.test(words)
     const less = /\b(?:less|smaller|under \d|below \d|fewer|lower)\b/i.test(words)
     if ((sign === '+') !== more || (sign === '-') !== less) return 'a size on another side'
-    // `-size -2M` is a file of at most one megabyte: rounding, which no request means.
+    // `-size -2M` matches files of at most one megabyte, because of rounding that no request means.
     if (sign === '-' && Number(count) < 4 && unit !== 'c') return 'a size that is rounded'
     if (Number(count) * { c: 1, k: 1024, M: 1024 * 1024 }[unit as 'c' | 'k' | 'M'] > 100 * 1024 * 1024)
       return 'a huge size'
@@ -25,7 +25,9 @@ export function sizeDisagreement(words: string, call: FindCall): string | null {
 
 const numberWords = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
 
-/** Why numbers in words and command differ; both say all of them, except a depth of one, which has other words. */
+/**
+ * Why numbers in words and command differ; both must give all of them, except a depth of one, which has other wordings.
+ */
 export function numberDisagreement(words: string, call: FindCall, more: readonly number[]): string | null {
   const plain = words.replace(/"[^"]*"|'[^']*'|\S*[.*/]\S*/g, ' ')
   const said = new Set([...plain.matchAll(/(?<![\w.])(\d+)/g)].map(([, number]) => Number(number)))
@@ -55,7 +57,7 @@ export function numberDisagreement(words: string, call: FindCall, more: readonly
   if (extra !== undefined) return `the command does not use ${extra}`
   if (sizes.some((size) => !said.has(size) && size !== 0)) return 'a size that is not said'
   if (depths.some((depth) => depth > 1 && !said.has(depth))) return 'a depth that is not said'
-  // "Two levels down" counts files or their folders.
+  // "Two levels down" may count the files or their folders.
   const saysLevels = /\b(?:levels?|deep|starting from one)\b/i.test(words)
   if (call.minDepth !== null && (call.minDepth > 1 || saysLevels) && !findsFolders(call)) return 'an unclear depth'
   if (call.maxDepth === null && call.minDepth !== null && /\b(?:max\w*|at most)\b/i.test(words)) return 'another depth'

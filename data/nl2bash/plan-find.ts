@@ -7,27 +7,27 @@ import { datesFor, isTime } from './times.ts'
 import { isNamed, isPath, nearMisses, otherModes, type Wish, wishesFor } from './wishes.ts'
 import { makeWorkspace, type Workspace } from './workspace.ts'
 
-/** What is done with what is found, as far as the folder has to fit. */
+/** What is done with the files found, as far as the folder has to be prepared for it. */
 export interface Plan {
-  /** Text that is searched for, or replaced, in the files. */
+  /** Text that is searched for or replaced in the files. */
   readonly search: Search | null
   readonly changesModes: boolean
   readonly removes: boolean
 }
 
-/** A folder for a call of `find`: things that it finds, things that it just does not find, and others. */
+/** A folder for a `find` call: things it finds, near misses, and others. */
 export function planFind(call: FindCall, words: string, plan: Plan, random: Random): Workspace | null {
   const workspace = makeWorkspace(random, isHarmlessFolder(call))
   const depth = saysDepth(words)
   const all = call.alternatives.flat()
   const isFolders = findsFolders(call)
-  // A file two levels down may be one in a folder two levels down.
+  // "Two levels down" may mean in a folder two levels down.
   const tooDeep = !isFolders && /\b(?:levels?|deep)\b/i.test(words) ? 2 : 1
   const time = all.find(isTime)
   const dates = time && datesFor(time)
   if (dates?.reference)
     workspace.addAt('', { kind: 'file', name: dates.reference.path, size: null, date: dates.reference.date })
-  // Of the files that are searched, most hold the text, and so do some that are not searched.
+  // Most of the searched files hold the text, and so do some that are not searched.
   const filled = (wish: Wish, nth: number) =>
     plan.search && wish.kind === 'file' && wish.size === null
       ? { ...wish, text: linesWith(plan.search, nth === 0 ? 0 : 1 + (nth % 2), random) }
@@ -46,7 +46,7 @@ export function planFind(call: FindCall, words: string, plan: Plan, random: Rand
       if (!addBelowPaths({ tests, words, base, filled }, workspace, random)) return null
       for (const [nth, wish] of nearMisses(tests, words, random).entries())
         workspace.add(base, 1 + random.below(depth === null ? (isFolders ? 1 : 2) : 3), filled(wish, nth + 1))
-      // Deeper than asked for, or not deep enough: only where the request says so.
+      // Too deep, or not deep enough: only if the request mentions depth.
       if (call.maxDepth !== null && depth === 'flat')
         for (const wish of hits.slice(0, 2))
           workspace.add(base, call.maxDepth + tooDeep + random.below(2), filled(wish, 1))
@@ -54,14 +54,14 @@ export function planFind(call: FindCall, words: string, plan: Plan, random: Rand
         for (const wish of hits.slice(0, 2)) workspace.add(base, 1 + random.below(call.minDepth - 1), filled(wish, 1))
     }
   }
-  // Whether a folder is removed that only becomes empty by the work is left open by most requests.
+  // Most requests leave open whether to remove a folder that only becomes empty along the way.
   if (plan.removes && isFolders) workspace.keepParents()
   const isAboutModes = all.some(({ name }) => name === 'perm') || plan.changesModes
   return workspace.finish({
     fileMode: isAboutModes ? random.pick(otherModes(all.find(({ name }) => name === 'perm')?.value ?? '')) : null,
     folderMode: plan.changesModes && isFolders ? '711' : '755',
     date: dates?.miss ?? null,
-    // Where the request does not say how deep to look, nothing deep is found.
+    // If the request does not say how deep to look, there is nothing deep to find.
     depth: depth === null ? 1 : 3,
   })
 }
@@ -73,7 +73,7 @@ interface Below {
   readonly filled: (wish: Wish, nth: number) => Wish
 }
 
-/** Things in the folders that a test of paths speaks of; false when it has another form. */
+/** Adds things to the folders that a path test names; false if the test has another form. */
 function addBelowPaths(
   { tests, words, base, filled }: Below,
   workspace: ReturnType<typeof makeWorkspace>,
@@ -88,7 +88,7 @@ function addBelowPaths(
   return true
 }
 
-/** Names of folders that no pattern of the call matches, whatever its case. */
+/** Whether a folder name matches no pattern of the call, ignoring case. */
 function isHarmlessFolder(call: FindCall): (name: string) => boolean {
   const patterns = call.alternatives
     .flat()
@@ -97,7 +97,7 @@ function isHarmlessFolder(call: FindCall): (name: string) => boolean {
   return (name) => patterns.every((pattern) => pattern !== null && !pattern.test(name))
 }
 
-/** The folder that a pattern of paths speaks of, where it has that form: `*` + `/x/` + `*`, `./x/*`. */
+/** The folder that a path pattern names, if it has this form: `*` + `/x/` + `*`, `./x/*`. */
 function folderOfPath(pattern: string): string | null {
   return /^(?:\*\/|\.\/)((?:[\w.-]+\/)*[\w.-]+)\/\*$/.exec(pattern)?.[1] ?? null
 }

@@ -6,13 +6,13 @@ import { parsePipe, plainMarks, renderPipe, type Word } from './shell.ts'
 import { readTextWork } from './text-work.ts'
 import { type Refusal, refuse, type Work } from './work.ts'
 
-/** A row that became a request with a command that answers it in a folder. */
+/** A row turned into a request with a command that answers it in a folder. */
 export interface ReadTask extends Omit<Work, 'stage'> {
   readonly request: string
   readonly command: string
 }
 
-/** Reads a row, or says why it cannot be asked for. */
+/** Reads a row, or says why it cannot be used. */
 export function readTask(nl: string, bash: string, minWords: number, random: Random): ReadTask | Refusal {
   const [given, told] = nameVariables(plainMarks(nl.trim()), plainMarks(bash.trim()), random)
   const line = told
@@ -46,7 +46,7 @@ function readOther(words: string, pipe: readonly (readonly Word[])[], random: Ra
   return readFileWork(words, pipe, random) ?? readTextWork(words, pipe, random) ?? refuse('other-program')
 }
 
-/** A listing of what was found is a list of paths, unless the request wants to know more. */
+/** Turns a listing of what was found into a list of paths, unless the request asks for more. */
 function simplify(words: string, pipe: readonly Word[][]): Word[][] {
   const [first = [], second, ...rest] = pipe
   if (
@@ -87,7 +87,7 @@ function simplify(words: string, pipe: readonly Word[][]): Word[][] {
 const isAboutFiles = (texts: readonly string[]) =>
   !texts.includes('d') && !(texts.includes('-type') && !texts.includes('f'))
 
-/** From the command's structure: how much has to be put together. */
+/** Judged by the structure of the command: how many parts have to be combined. */
 export function difficultyOf(command: string): 'easy' | 'medium' | 'hard' {
   const parts = command.split(/ \| /).length - 1
   const tests = [

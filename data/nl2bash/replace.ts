@@ -1,6 +1,6 @@
 import type { Search } from './contents.ts'
 
-/** A text that `sed -i` replaces by another one. */
+/** A text that `sed -i` replaces with another. */
 export interface Replacement {
   readonly from: string
   readonly to: string
@@ -8,7 +8,7 @@ export interface Replacement {
 
 const plain = /^[\w .,:=@-]+$/
 
-/** Reads `sed -i s/a/b/g` with files after it; null when it does more than replace a text everywhere. */
+/** Reads `sed -i s/a/b/g` followed by files; null if it does more than replace a text everywhere. */
 export function readReplacement(words: readonly string[]): Replacement | null {
   const [program, ...args] = words.filter((word) => word !== '{}')
   const [script, ...rest] = args.filter((word) => word !== '-i' && word !== '-e' && word !== '--in-place')
@@ -26,7 +26,7 @@ export function readReplacement(words: readonly string[]): Replacement | null {
     : null
 }
 
-/** The request says what is replaced, and by what, in this order. */
+/** The request says what to replace, and with what, in this order. */
 export function replacementAgrees(words: string, { from, to }: Replacement): boolean {
   const [first, second] = [from, to].map((text) => `["']?${text.replace(/\W/g, '\\$&')}["']?`)
   return new RegExp(

@@ -1,10 +1,10 @@
-/** A word of a command, and whether a quote or a backslash took part in it. */
+/** A word of a command, and whether it involved a quote or a backslash. */
 export interface Word {
   readonly text: string
   readonly quoted: boolean
 }
 
-/** The programs of a pipe with their words; null when a shell would do more with the line than run such a pipe. */
+/** The programs of a pipe with their words; null if a shell would do more with the line than run a simple pipe. */
 export function parsePipe(line: string): Word[][] | null {
   const stages: Word[][] = [[]]
   let text = ''
@@ -64,7 +64,7 @@ function closingQuote(line: string, open: number): number {
   return -1
 }
 
-/** A pipe as a shell reads it back, every word quoted where that is needed. */
+/** A pipe written so that a shell reads the same words back, quoted where necessary. */
 export function renderPipe(stages: readonly (readonly Word[])[]): string {
   return stages.map((words) => words.map(({ text }) => quote(text)).join(' ')).join(' | ')
 }
@@ -73,7 +73,7 @@ function quote(text: string): string {
   return /^[A-Za-z0-9_./:=@%+,{}-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** A row's text with the dashes and quotation marks of a keyboard. */
+/** A row's text with plain keyboard dashes and quotation marks. */
 export function plainMarks(text: string): string {
   return text
     .replace(/(?<!`)`([^`']+)'(?!')/g, "'$1'")

@@ -3,7 +3,7 @@ import type { Test } from './find.ts'
 
 const unitBytes: Readonly<Record<string, number>> = { c: 1, k: 1024, M: 1024 * 1024 }
 
-/** The size of a file that passes, far from the limit; null for any, undefined when the tests are not understood. */
+/** The size of a matching file, far from the limit; null for any size, undefined if the tests are not understood. */
 export function sizeFor(tests: readonly Test[], random: Random): number | null | undefined {
   const sizes = tests.filter(({ name }) => name === 'size' || name === 'empty')
   const [test] = sizes
@@ -21,7 +21,7 @@ function rightSize(value: string, random: Random): number {
     : Math.max(1, Math.floor(bytes / 3) - random.below(10))
 }
 
-/** The size of a file that does not pass; null for a few lines of text. */
+/** The size of a file that does not match; null for a few lines of text. */
 export function otherSize({ value, negated }: Test, random: Random): number | null {
   if (/^0/.test(value)) return negated ? 0 : null
   if (negated) return rightSize(value, random)

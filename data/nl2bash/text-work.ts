@@ -6,7 +6,7 @@ import type { Word } from './shell.ts'
 import type { Work } from './work.ts'
 import { makeWorkspace } from './workspace.ts'
 
-/** A program that reads text: its options that are understood, and the words that ask for it and nothing else does. */
+/** A program that reads text: the options that are understood, and the words that ask for it and nothing else. */
 interface Reader {
   readonly options: RegExp
   readonly words: RegExp
@@ -37,11 +37,11 @@ const readers: Readonly<Record<string, Reader>> = {
   },
 }
 
-/** What none of these programs does, and what depends on who looks. */
+/** What none of these programs does, and what depends on the user. */
 const beyond =
   /\b(?:page|pager?|interactiv\w*|standard|stdin|input from|append\w*|sav(?:e|es|ed|ing)|writ\w*|updat\w*|in.?place|replac\w*|delet\w*|remov\w*|variable|compress\w*|archive\w*|each file|files|recursive\w*|director\w*|folder|bytes?|characters?|chars?|follow\w*|monitor\w*|wait\w*|regular expression|regex|ignoring|except|not|without|never|omit\w*|numbered|case|numeric\w*|numbers?|version|random\w*|month|human|merge\w*|check\w*|whether|all but|starting|from line|between|middle|every|longest|shortest|average|sum|percent\w*|bold|color\w*|word)\b/i
 
-/** A request about the lines of one text file that it names; null when the command is something else. */
+/** A request about the lines of one text file it names; null if the command does something else. */
 export function readTextWork(words: string, pipe: readonly (readonly Word[])[], random: Random): Work | null {
   const stages = readStages(pipe)
   if (stages === null || !said(words, stages.file)) return null
@@ -132,7 +132,7 @@ const said = (words: string, name: string) =>
 const numberWords = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
 const ordinals = ['', 'first', 'second', 'third', 'fourth', 'fifth', 'sixth']
 
-/** Every program is asked for, nothing else is, and numbers are the same on both sides. */
+/** Every program is asked for, nothing else is, and both sides have the same numbers. */
 function agrees(bare: string, words: string, { programs, search, file }: Stages): boolean {
   const options = programs.flatMap((program) => program.options).join('')
   const isInverse = programs.some(({ name, options }) => name === 'grep' && options.some((option) => /v/.test(option)))
@@ -174,7 +174,7 @@ const mostLines = (programs: readonly Program[]) =>
     Math.max(0, ...programs.filter(({ name }) => /head|tail/.test(name)).flatMap(({ numbers }) => numbers)) * 2,
   )
 
-/** Lines of words and numbers, some of them twice and no two of them next to each other alike. */
+/** Lines of words and numbers, some repeated but never next to each other. */
 function someText(
   {
     separator,

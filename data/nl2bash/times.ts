@@ -1,11 +1,11 @@
 import type { Test } from './find.ts'
 
-/** Dates that lie on the same side of every limit for decades: what is new is dated in the future. */
+/** Dates that will stay on the same side of every limit for decades: new files are dated in the future. */
 const dates = { old: '2009-03-14 12:00', new: '2061-05-17 12:00', reference: '2030-01-01 12:00' }
 
 export const isTime = ({ name }: Test) => name === 'mtime' || name === 'mmin' || name === 'newer'
 
-/** The dates of things that pass a test of times, of the others, and of the file they are compared with. */
+/** The dates of things that pass a time test, of the others, and of the file they are compared with. */
 export function datesFor({ name, value }: Test) {
   const wantsOld = name !== 'newer' && value.startsWith('+')
   return {
@@ -35,7 +35,7 @@ const newPhrases = [
   `${which}newer than ${number} ?${unit}(?: old)?`,
 ]
 
-/** The words without what they say about a time; null when they do not say what the test does. */
+/** The words without what they say about time; null if they say something different from the test. */
 export function withoutTime(words: string, test: Test): string | null {
   const { name, value, negated } = test
   if (negated) return null

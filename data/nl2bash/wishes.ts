@@ -8,7 +8,7 @@ import { datesFor, isTime } from './times.ts'
 export const isNamed = ({ name }: Test) => name === 'name' || name === 'iname'
 export const isPath = ({ name }: Test) => /path$|wholename$/.test(name)
 
-/** What to put where, beside what the request does not speak of. */
+/** Something to place in the folder, as far as the request determines it. */
 export interface Wish {
   readonly kind: 'file' | 'dir' | 'link'
   readonly name: string
@@ -19,10 +19,10 @@ export interface Wish {
   readonly text?: string | undefined
 }
 
-/** Three to five things that hold to all tests but those of paths; null when none can be thought of. */
+/** Three to five things that pass all tests except those of paths; null if none can be found. */
 export function wishesFor(tests: readonly Test[], words: string, random: Random): Wish[] | null {
   const first = oneWish(tests, words, random)
-  // Large files are few: an image holds them byte by byte.
+  // Few large files: an image stores every byte of them.
   const more = (first?.size ?? 0) > 10_000_000 ? 1 : 2 + random.below(3)
   const wishes = [first, ...Array.from({ length: more }, () => oneWish(tests, words, random))]
   return wishes.some((wish) => wish === null) ? null : (wishes as Wish[])
@@ -44,7 +44,7 @@ function oneWish(tests: readonly Test[], words: string, random: Random): Wish | 
   return { kind: isDir ? 'dir' : kind, name, size, mode, date: time && datesFor(time).hit }
 }
 
-/** A name that holds to the tests of names; null when there is none, or nothing is wanted of it. */
+/** A name that passes the name tests; null if there is none, or if names do not matter. */
 function nameLike(tests: readonly Test[], words: string, random: Random): string | null {
   const wanted = tests.filter((test) => isNamed(test) && !test.negated)
   const unwanted = tests.filter((test) => isNamed(test) && test.negated).map(({ value }) => globRegExp(value, 'i'))
@@ -77,7 +77,7 @@ export function nearMisses(tests: readonly Test[], words: string, random: Random
     if (test.name === 'size') return both(() => ({ size: otherSize(test, random) }))
     if (test.name === 'empty') return both(() => ({ kind: 'file', size: test.negated ? 0 : null }))
     if (test.name === 'type' && test.value === 'd') return both(() => ({ kind: 'file', size: null }))
-    // Whether folders are files is clear only where the request says so.
+    // Only some requests make clear whether folders count as files.
     if (
       test.name === 'type' &&
       test.value === 'f' &&
@@ -89,7 +89,7 @@ export function nearMisses(tests: readonly Test[], words: string, random: Random
   })
 }
 
-/** Names that a pattern just does not match. */
+/** Names that a pattern narrowly fails to match. */
 function otherNames({ name, value }: Test, random: Random): string[] {
   const word = () => random.pick(vocabulary)
   const fixed = value.replace(/^\*|\*$/g, '')

@@ -10,12 +10,12 @@ export interface Refusal {
 
 export const refuse = (drop: string, detail = drop): Refusal => ({ drop, detail })
 
-/** A folder in which a command gives an answer of some kind. */
+/** A folder in which a command gives an answer of a certain kind. */
 export interface Work {
   readonly answer: { readonly kind: AnswerKind; readonly roots: readonly string[] }
   readonly workspace: Workspace
   /** Sentences that settle what the request leaves open. */
   readonly notes?: readonly string[]
-  /** Takes the place of the command's first program. */
+  /** Replaces the command's first program. */
   readonly stage?: readonly Word[]
 }

@@ -1,7 +1,7 @@
 import type { DraftFile, Random } from 'ot-agent'
 import { vocabulary } from './globs.ts'
 
-/** The files of a task's folder, and commands that make what files cannot: empty folders and large files. */
+/** The files of a task's folder, and commands for what files cannot express: empty folders and large files. */
 export interface Workspace {
   readonly files: Readonly<Record<string, DraftFile>>
   readonly commands: readonly string[]
@@ -22,7 +22,7 @@ interface Defaults {
   readonly fileMode?: string | null
   readonly folderMode?: string
   readonly date?: string | null
-  /** How deep the files lie that the request does not speak of. */
+  /** How deep to put the files that the request does not mention. */
   readonly depth?: number
 }
 
@@ -31,7 +31,7 @@ const folderNames = (
   'vault web'
 ).split(' ')
 
-/** A folder that grows: names are never used twice, and every task has its own. */
+/** A folder under construction: names are never reused, and every task has its own. */
 export function makeWorkspace(random: Random, isHarmless: (name: string) => boolean = () => true) {
   const files = new Map<string, string>()
   const large = new Map<string, number>()
@@ -41,7 +41,7 @@ export function makeWorkspace(random: Random, isHarmless: (name: string) => bool
   const dates = new Map<string, string>()
   const folders = random.shuffle(folderNames.filter(isHarmless))
   const isTaken = (path: string) => files.has(path) || large.has(path) || dirs.has(path) || links.has(path)
-  /** A folder at a depth below another; 0 is that folder itself. */
+  /** A folder at some depth below another; 0 is that folder itself. */
   const folderAt = (base: string, depth: number) => {
     let path = base
     for (let level = 0; level < depth; level++) path = join(path, random.pick(folders.slice(0, 3 + level)))
@@ -65,16 +65,16 @@ export function makeWorkspace(random: Random, isHarmless: (name: string) => bool
   }
   return {
     addDir: (path: string) => void dirs.add(path),
-    /** Puts a thing `depth` levels below a folder: 1 is right in it. */
+    /** Puts a thing `depth` levels below a folder; 1 is directly in it. */
     add: (base: string, depth: number, thing: Thing) => put(join(folderAt(base, depth - 1), thing.name), thing),
-    /** Puts a file beside every folder, so that none becomes empty with what is in it. */
+    /** Puts a file next to every folder, so that removing the folder never empties its parent. */
     keepParents: () => {
       for (const folder of new Set([...dirs].map(parentOf)))
         if (folder !== '.' && ![...files.keys()].some((path) => parentOf(path) === folder))
           files.set(join(folder, 'keep.dat'), someLines(random))
     },
     addAt: (folder: string, thing: Thing) => put(join(folder, thing.name), thing),
-    /** Where permissions or dates matter, those that nothing was said about are these. */
+    /** The defaults for permissions and dates, where they matter. */
     finish: ({ fileMode = null, folderMode = '755', date = null, depth = 3 }: Defaults = {}): Workspace => {
       for (let nth = 0; nth < 3 + random.below(4); nth++) {
         const name = `${random.pick(vocabulary)}${random.below(90) + 10}.${random.pick(['cfg', 'dat', 'rst'])}`
@@ -115,7 +115,7 @@ interface ToStamp {
   readonly date: string | null
 }
 
-/** Permissions and dates: first those of everything, then those of single things. */
+/** Sets permissions and dates: first on everything, then on single files and folders. */
 function stampingCommands({ modes, dates, fileMode, folderMode, date }: ToStamp): string[] {
   const modesOfAll = [
     `find . -mindepth 1 -type d -exec chmod ${folderMode} {} +`,

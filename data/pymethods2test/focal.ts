@@ -1,4 +1,4 @@
-/** What a task needs of a row. */
+/** The parts of a row that a task needs. */
 export interface FocalRow {
   readonly method: string
   readonly test: string
@@ -10,7 +10,7 @@ export interface FocalRow {
   readonly framework: string
 }
 
-/** Reads a row; files are named by their last part, since each task has one of each. Null when something is missing. */
+/** Reads a row; files keep only their base name, since each task has one of each. Null if something is missing. */
 export function textFields(fields: Readonly<Record<string, unknown>>): FocalRow | null {
   const identifier = (value: unknown) => String(Object(value).identifier ?? '')
   const file = (value: unknown) => String(value ?? '').replace(/^.*\//, '')
@@ -46,20 +46,23 @@ const standard = new Set(
   ).split(' '),
 )
 
-/** Whether a class of tests is one that unittest runs: it has a class above it that is more than `object`. */
+/** Whether unittest runs a test class: it has a base class other than `object`. */
 export function isTestCase(code: string, name: string): boolean {
   const [, above = ''] = new RegExp(`^[ \\t]*class ${name}\\b[ \\t]*(?:\\(([^)]*)\\))?`, 'm').exec(code) ?? []
   return above.replace(/\bobject\b/, '').trim() !== ''
 }
 
-/** Packages that code imports at its top and that do not come with Python. What is imported inside of something is often optional; the check tells. */
+/**
+ * Packages outside the standard library that code imports at the top level. Nested imports are often optional; the
+ * check will tell.
+ */
 export function foreignImports(code: string, focalFile: string): string[] {
   const top = /^(?:from\s+(\.|[A-Za-z_]\w*)[\w.]*\s+import\b|import\s+([A-Za-z_]\w*))/gm
   const found = [...code.matchAll(top)].map(([, from, module]) => from ?? module ?? '')
   return [...new Set(found)].filter((name) => !standard.has(name) && `${name}.py` !== focalFile)
 }
 
-/** The code with one function's body gone, its documentation kept; null unless there is exactly one of that name. */
+/** The code without one function's body, docstring kept; null unless exactly one function has that name. */
 export function takeBody(code: string, method: string): string | null {
   const lines = code.split('\n')
   const inString = linesInStrings(code)
@@ -84,7 +87,7 @@ export function takeBody(code: string, method: string): string | null {
   return [...lines.slice(0, kept), `${pad}raise NotImplementedError`, ...tail, ...lines.slice(end)].join('\n')
 }
 
-/** The lines that `takeBody` took. */
+/** The lines that `takeBody` removed. */
 export function bodyOf(code: string, empty: string): string[] {
   const [whole, rest] = [code.split('\n'), empty.split('\n')]
   const start = whole.findIndex((line, i) => line !== rest[i])
@@ -93,7 +96,7 @@ export function bodyOf(code: string, empty: string): string[] {
   return whole.slice(start, whole.length - end)
 }
 
-/** Words that the body writes and the test wants to see, and that nothing else tells: headings of a report, messages. */
+/** Words that the body writes and the test expects, but that appear nowhere else: report headings, messages. */
 export function untoldWords(
   body: readonly string[],
   empty: string,
@@ -107,7 +110,7 @@ export function untoldWords(
   )
 }
 
-/** The text of one function, up to the next line that is no further in. */
+/** The text of one function, up to the next line that is not indented further. */
 function functionIn(code: string, name: string): string {
   const lines = code.split('\n')
   const start = lines.findIndex((line) => new RegExp(`^\\s*(?:async )?def ${name}\\(`).test(line))
@@ -116,10 +119,10 @@ function functionIn(code: string, name: string): string {
   return lines.slice(start, after < 0 ? lines.length : after).join('\n')
 }
 
-/** The lines, from 0, that begin inside a string of several lines: their margins say nothing of the code. */
+/** The lines, counted from 0, that begin inside a multi-line string: their indentation says nothing about the code. */
 function linesInStrings(code: string): Set<number> {
   const found = new Set<number>()
-  // Comments and short strings are stepped over: quotation marks in them open nothing.
+  // Skips comments and short strings: quotation marks in them open nothing.
   const parts = /#[^\n]*|("""|''')(?:\\[\s\S]|(?!\1)[^\\])*\1|"(?:\\[\s\S]|[^"\\\n])*"|'(?:\\[\s\S]|[^'\\\n])*'|\n/g
   let line = 0
   for (const [part] of code.matchAll(parts)) {
@@ -134,7 +137,10 @@ function trailing(lines: readonly string[]): number {
   return lines.length - 1 - last
 }
 
-/** Python's own modules are loaded before anything of the agent's can stand in for them. Some test files start all their tests when they are loaded. */
+/**
+ * Python's own modules are loaded before anything of the agent's can replace them. Some test files run all their tests
+ * on import.
+ */
 export function runner(testFile: string, test: string): string {
   return `import sys
 import unittest
@@ -148,7 +154,7 @@ if result.wasSuccessful() and result.testsRun > 0 and not result.skipped:
 `
 }
 
-/** Reaching the end with a test that passed is what counts; an early way out is none. */
+/** Passes only if the run reaches the end with the test passed, not on an early exit. */
 export const verifier = `#!/bin/sh
 reward=0
 cd /

@@ -4,13 +4,13 @@ import { bodyOf, foreignImports, isTestCase, runner, takeBody, textFields, untol
 /** Documentation alone is not enough to rewrite a longer body. */
 const mostLines = 80
 
-/** A method and the test that belongs to it: the agent rewrites the method, and the test decides. */
+/** A method and its test: the agent rewrites the method, and the test decides. */
 export default definePipeline({
   name: 'pymethods2test',
   summary: 'Python methods without their bodies, to be written so that the tests of their repository pass',
   source: {
     fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } },
-    // Published as an archive, not as a table: rows like those of the fixture come with --source FILE.
+    // Published as an archive, not as a table: pass rows like those in the fixture with --source FILE.
     real: null,
   },
   strategy: 'focal-method',

@@ -1,12 +1,15 @@
 import { resolve } from 'node:path'
 import { definePipeline, z } from 'ot-agent'
 
-/** As R2E-Gym calls it for all of its repositories; only those with windows have the display. */
+/** R2E-Gym's own command for all its repositories; only those that open windows have the display. */
 const environment = "QT_QPA_PLATFORM=minimal PYTHONWARNINGS='ignore::UserWarning,ignore::SyntaxWarning'"
 const display = '$(command -v xvfb-run > /dev/null && echo xvfb-run --auto-servernum)'
 const pytest = '-W ignore -m pytest -rA --color=no r2e_tests'
 
-/** Commits of Python repositories, told as issues; what the commit's tests said afterwards has to be said again. */
+/**
+ * Commits of Python repositories, presented as issues; the commit's tests must give the same results as after the
+ * commit.
+ */
 export default definePipeline({
   name: 'r2egym',
   summary: 'Commits of R2E-Gym in their images, with the commit as solution and its tests as tests',

@@ -1,7 +1,7 @@
 import { definePipeline, z } from 'ot-agent'
 import selfInstruct from './self-instruct.ts'
 
-/** Ideas that show what is wanted: short, self-contained, with results that a program can judge. */
+/** Example ideas: short, self-contained, with results that a program can judge. */
 const examples = [
   {
     name: 'merge-sorted-logs',
@@ -35,7 +35,7 @@ const examples = [
   },
 ]
 
-/** Pages of text inspire ideas; a model writes each of them out as a task and proves it in a sandbox. */
+/** Pages of text inspire ideas; a model turns each into a task and proves it in a sandbox. */
 export default definePipeline({
   name: 'self-instruct',
   summary: 'Tasks that a model invents: ideas inspired by a text, from easy to hard, each with tests and a solution',

@@ -49,7 +49,10 @@ const options = z.strictObject({
 })
 type Options = z.output<typeof options>
 
-/** S6b: a text inspires an idea, or a course of them; of each idea a model writes a whole task, with tests and a solution. */
+/**
+ * S6b: a text inspires an idea, or a series of them; a model turns each into a complete task, with tests and a
+ * solution.
+ */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'self-instruct',
   summary: 'A model has ideas for tasks, from easy to hard, and writes each of them out with tests and a solution',
@@ -84,7 +87,7 @@ async function makeDrafts(row: RawRow, given: Options, at: AskingContext): Promi
   return drafts
 }
 
-/** Ideas of its own: small models hand the examples back, word for word or nearly so. */
+/** Rejects copied ideas: small models return the examples, almost word for word. */
 function asNewIdeas(count: number, shown: readonly Idea[]): ReplyForm<{ readonly ideas: readonly Idea[] }> {
   const form = asJson(z.strictObject({ ideas: z.array(idea).length(count) }), 'ideas')
   return {
@@ -102,10 +105,10 @@ function asNewIdeas(count: number, shown: readonly Idea[]): ReplyForm<{ readonly
   }
 }
 
-/** From this share of common words on, a description is a copy. */
+/** A description that shares this fraction of its words is a copy. */
 const copyFrom = 0.6
 
-/** Share of the words that two texts have in common. */
+/** The fraction of words that two texts share. */
 function likeness(a: string, b: string): number {
   const [some, others] = [a, b].map((text) => new Set(text.toLowerCase().match(/\w+/g)))
   const common = [...(some ?? [])].filter((word) => others?.has(word)).length

@@ -3,7 +3,7 @@ import { commandIn, isTaken, orderOf } from './commands.ts'
 import { answersOf, type PostAnswer, type Question } from './question.ts'
 import { type CodeAt, runCode } from './run-code.ts'
 
-/** Code of an answer with texts of the question as the files that it reads. */
+/** Code from an answer, with texts from the question as the files it reads. */
 export interface Attempt {
   readonly script: string
   readonly interpreter: 'bash' | 'python3'
@@ -19,7 +19,7 @@ const mostAttempts = 12
 const mostFiles = 3
 const attemptSec = 10
 
-/** What of the answers could be run on what the question shows, the best answer first; a text says why there is nothing. */
+/** What the answers offer to run on what the question shows, best answer first; a string says why there is nothing. */
 export function attemptsOf(question: Question): readonly Attempt[] | string {
   const programs = answersOf(question).flatMap(programsIn)
   if (programs.length === 0) return 'the answer holds no command of the usual programs'
@@ -39,7 +39,7 @@ function programsIn({ code, body }: PostAnswer): Program[] {
   const bash = [...code.map(({ text }) => text), ...inline]
     .map(commandIn)
     .filter((text) => text !== null)
-    // What goes into a file is what is asked for.
+    // What would go into a file is what is asked for.
     .map((text) => ({ script: text.replace(/\s*>\s*[\w.-]+$/, ''), interpreter: 'bash' as const }))
   const python = code
     .filter(({ text }) => /\bopen\(\s*["']/.test(text) && /^\s*print\s*\(/m.test(text) && !/^>>> /m.test(text))
@@ -60,7 +60,10 @@ function filesOf({ script, interpreter }: Program): string[] {
 }
 
 const isFileName = /\.\w+$|^(?:your|my|in|input|text|data|log|the)?_?(?:file|input|data)(?:name)?_?\d?$/i
-/** Texts for these files: those that the question introduces by the file's name, else in order; of one file, each that it may be. */
+/**
+ * Texts for these files: those that the question introduces by file name, otherwise in order; for a single file, each
+ * candidate.
+ */
 function inputsOf(names: readonly string[], texts: Question['code']): Readonly<Record<string, string>>[] {
   if (names.length === 0 || names.length > texts.length) return []
   const told = names.map((name) => texts.find(({ before }) => mentions(before, name)))
@@ -72,13 +75,13 @@ function inputsOf(names: readonly string[], texts: Question['code']): Readonly<R
   return given.map((each) => Object.fromEntries(names.map((name, i) => [name, `${each[i]?.text ?? ''}\n`])))
 }
 
-/** Whether a text names a file, with or without its ending: `file 1` is file1.txt. */
+/** Whether a text mentions a file, with or without its ending: `file 1` is file1.txt. */
 function mentions(text: string, name: string): boolean {
   const parts = name.replace(/\.\w+$/, '').match(/[A-Za-z]+|\d+/g) ?? []
   return new RegExp(`(?<![A-Za-z0-9])${parts.join('[\\W_]*')}(?![A-Za-z0-9])`, 'i').test(text)
 }
 
-/** Runs all of them in one sandbox, each in a folder of its own; those that fail or complain are left out. */
+/** Runs all of them in one sandbox, each in its own folder; drops those that fail or complain. */
 export async function runAttempts(attempts: readonly Attempt[], at: CodeAt): Promise<Ran[]> {
   const files = Object.fromEntries(
     attempts.flatMap(({ script, files }, nth) => [
@@ -101,7 +104,10 @@ printed=$(LC_ALL=C.UTF-8 timeout ${attemptSec} ${interpreter} /app/${nth}.refere
   })
 }
 
-/** How a shown text is what was printed: `same` but for blanks at the ends of lines, or `blanks`, with other blanks between words. */
+/**
+ * How a shown text compares with the printed one: `same` apart from trailing blanks, or `blanks` if only the spacing
+ * between words differs.
+ */
 export function likeness(shown: string, printed: string): 'same' | 'blanks' | null {
   const lines = (text: string) => text.trimEnd().split('\n')
   const same = (text: string) =>
@@ -116,7 +122,7 @@ export function likeness(shown: string, printed: string): 'same' | 'blanks' | nu
   return words(shown) === words(printed) ? 'blanks' : null
 }
 
-/** The files of each input of a task, by their names. */
+/** The files of each of a task's inputs, by name. */
 export function casesOf({ files }: NewDraft): Readonly<Record<string, string>>[] {
   const cases: Record<string, Record<string, string>> = {}
   for (const [path, { data }] of Object.entries(files)) {
@@ -126,7 +132,10 @@ export function casesOf({ files }: NewDraft): Readonly<Record<string, string>>[]
   return Object.values(cases)
 }
 
-/** Whether programs that read the same texts also print the same for other inputs; `cases` are files by the names that the first of them uses. */
+/**
+ * Whether programs that read the same texts also print the same for other inputs; `cases` names files as the first
+ * program does.
+ */
 export async function agreeOn(
   cases: readonly Readonly<Record<string, string>>[],
   attempts: readonly Attempt[],
@@ -152,13 +161,13 @@ export async function agreeOn(
   })
 }
 
-/** Whether two programs read the same texts, whatever they call the files. */
+/** Whether two programs read the same texts, regardless of file names. */
 export function readsSame(one: Attempt, other: Attempt): boolean {
   const texts = ({ files }: Attempt) => JSON.stringify(Object.values(files).sort())
   return one.script !== other.script && texts(one) === texts(other)
 }
 
-/** Files under the names that another program has for the same texts. */
+/** The same texts under the file names of another program. */
 function renamed(
   files: Readonly<Record<string, string>>,
   ours: Readonly<Record<string, string>>,

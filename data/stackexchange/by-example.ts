@@ -4,7 +4,10 @@ import { commandIn, commandOf, orderOf } from './commands.ts'
 import { answersDiffer, asksToExplain, type Blocks, type Question, readQuestion } from './question.ts'
 import type { CodeAt } from './run-code.ts'
 
-/** By example: code of an answer, run on a text of the question, prints another text of the question. Without sandboxes the words around the texts have to tell. */
+/**
+ * By example: an answer's code, run on one text from the question, prints another. Without sandboxes, the words around
+ * the texts have to show that.
+ */
 export async function byExample(row: RawRow, at: CodeAt & { readonly isLast: boolean }): Promise<NewDraft | Dropped> {
   const { sandboxes } = at
   const dropped = (detail: string) => ({ drop: 'no-checkable-answer', detail, id: row.id })
@@ -39,7 +42,7 @@ const looseBlanks = {
   normalise: ['blanks' as const],
 }
 
-/** The text of the question that was printed, if it is not what was given. */
+/** The text from the question that was printed, unless it is the input itself. */
 function shownIn({ code }: Question, { attempt, printed }: Ran) {
   const given = Object.values(attempt.files)
   const shown = code.flatMap(({ text }) => {
@@ -50,7 +53,10 @@ function shownIn({ code }: Question, { attempt, printed }: Ran) {
   return best ? [{ attempt, expected: best.text, like: best.like }] : []
 }
 
-/** The question shows an input and its output, and a command of an answer turns one into the other: as makers/expected-output takes it. */
+/**
+ * The question shows an input and its output, and a command from an answer turns one into the other, in the form
+ * makers/expected-output takes.
+ */
 function shapeExample(row: RawRow): RawRow {
   const question = readQuestion(row)
   if (question === null) return withProblem(row, 'expected a question with an answer')
@@ -70,7 +76,7 @@ function withProblem(row: RawRow, problem: string): RawRow {
 const namesOutput = /\b(?:outputs?|results?|expected|desired|wanted)\b/i
 const tellsOutput = /\b(?:outputs?|results?|expect|desired|wanted|want|become|should|turn(?:ed)? into|get|after)\b/i
 
-/** The block whose introduction speaks of output, and the first before it whose introduction does not. */
+/** The block whose introduction mentions output, and the first earlier one whose introduction does not. */
 function exampleIn(blocks: Blocks): { input: string; output: string } | null {
   const named = blocks.findIndex(({ before }, i) => i > 0 && namesOutput.test(before))
   const at = named > 0 ? named : blocks.findIndex(({ before }, i) => i > 0 && tellsOutput.test(before))

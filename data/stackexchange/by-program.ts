@@ -15,7 +15,7 @@ import { probePy } from './program/probe-py.ts'
 import { answersDiffer, answersOf, asksToExplain, type Question, readQuestion } from './question.ts'
 import { type CodeAt, runCode } from './run-code.ts'
 
-/** By program: the answer's code is run on generated inputs in a sandbox, and the agent's must do the same. */
+/** By program: the answer's code runs on generated inputs in a sandbox, and the agent's has to do the same. */
 export async function byProgram(row: RawRow, at: CodeAt): Promise<NewDraft | Dropped> {
   const question = readQuestion(row)
   const dropped = (detail: string) => ({ drop: 'no-checkable-answer', detail, id: row.id })
@@ -29,7 +29,7 @@ function looksLikePython(question: Question): boolean {
   return answersOf(question).some(({ code }) => code.some(({ text }) => /^(?:def|class) \w+.*:/m.test(text)))
 }
 
-/** A command of the answer on an input that the question shows; the agent sees what it prints for that input. */
+/** A command from the answer on an input that the question shows; the agent sees what it prints for that input. */
 async function byCommand(row: RawRow, question: Question, at: CodeAt): Promise<NewDraft | Dropped | string> {
   const command = commandOf(question)
   if (typeof command === 'string') return command
@@ -58,7 +58,7 @@ async function byCommand(row: RawRow, question: Question, at: CodeAt): Promise<N
     : { drop: answersDiffer, detail: 'the answers print the same for what is shown, and not for other inputs' }
 }
 
-/** Whether other code of the answers that prints the same for the shown input does so for the others, too. */
+/** Whether other code in the answers that prints the same for the shown input also agrees on the other inputs. */
 async function othersAgree(
   question: Question,
   {
@@ -75,7 +75,7 @@ async function othersAgree(
   return agreeOn(cases, [own, ...alike.map(({ attempt }) => attempt).slice(0, 3)], at)
 }
 
-/** Where words stand in columns, posts and answers differ in the number of blanks, and none of them is the right one. */
+/** Where words are aligned in columns, posts and answers differ in spacing, and no spacing is the correct one. */
 export function askFor(printed: string): { readonly instruction: string; readonly normalise?: ['blanks'] } {
   if (!/\S(?: {2,}|\t)\s*\S/.test(printed)) return { instruction: commandInstruction }
   const loose = `${commandInstruction}\n\nHow many blanks are between words does not matter.`
@@ -103,13 +103,13 @@ const probed = z.object({
 
 const refused = z.object({ problem: z.string(), differ: z.boolean().optional() })
 
-/** A Python function of the answer, on inputs in the shape of the calls that the posts show. */
+/** A Python function from the answer, called with inputs shaped like the calls in the posts. */
 async function byFunction(question: Question, at: CodeAt): Promise<NewDraft | Dropped | string> {
   const { title, body } = question
   const answers = answersOf(question).map(({ code }) => code.map(({ text }) => text))
   const posts = { asked: question.code.map(({ text }) => text), answers, said: answers.flat() }
   const files = { 'posts.json': JSON.stringify(posts), 'probe.py': probePy }
-  // Twice, with another order of sets: what differs depends on more than the input.
+  // Twice, with a different set order: any difference depends on more than the input.
   const runs = []
   for (const hash of ['1', '2']) {
     const command = ['env', `PYTHONHASHSEED=${hash}`, 'python3', '-I', '/app/probe.py', String(at.seed)]
@@ -141,7 +141,7 @@ async function byFunction(question: Question, at: CodeAt): Promise<NewDraft | Dr
   }
 }
 
-/** A tuple as Python writes it, as the arguments of a call. */
+/** A tuple as Python prints it, turned into call arguments. */
 function callOf(args: string): string {
   return args.replace(/,\)$/, ')')
 }

@@ -8,7 +8,7 @@ const said =
   'The kernel kills it, because the unit has a limit of memory that is too low for what the service reads at its start. Raise it with `MemoryMax` in the unit and reload the manager:'
 const code = '[Service]\nMemoryMax=2G'
 
-/** A question of a dump, as the posts' reader gives it. */
+/** A question as the reader of dumps returns it. */
 function row({
   body = asked,
   answer = said,

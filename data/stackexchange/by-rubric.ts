@@ -19,14 +19,17 @@ interface RubricAt {
   readonly minEndorsements: number
 }
 
-/** By rubric: the agent answers in writing, and a judge compares with criteria drawn from the answer that most readers stand behind. */
+/**
+ * By rubric: the agent answers in writing, and a judge applies criteria drawn from the answer that most readers
+ * endorse.
+ */
 export function byRubric(row: RawRow, settings: RubricAt): NewDraft | Dropped {
   const question = readQuestion(row)
   const { id } = row
   if (question === null) return { drop: 'no-checkable-answer', detail: 'expected a question with an answer', id }
   const [best = question.answer, ...others] = ranked(question)
   const made = fromAnswer(question, best, settings)
-  // What askers write themselves hides no good answer of others.
+  // An asker's own unsuitable answer must not hide a good one by someone else.
   const other = best.isOwn && 'drop' in made ? others.find(({ isOwn }) => !isOwn) : undefined
   const chosen = other === undefined ? made : fromAnswer(question, other, settings)
   return 'drop' in chosen ? { ...chosen, id } : chosen
@@ -44,7 +47,7 @@ function fromAnswer(
       drop: answer.isOwn ? 'answer-is-own' : 'answer-little-endorsed',
       detail: `${readers} readers stand behind it`,
     }
-  // Readers discuss it, and what they say is not in the dump.
+  // Readers discuss it, and the dump lacks what they say.
   if (answer.comments > readers)
     return { drop: 'answer-disputed', detail: `${answer.comments} remarks, ${readers} readers behind it` }
   const unfit = unfitness(question, answer)
@@ -64,7 +67,7 @@ function fromAnswer(
   }
 }
 
-/** Askers who show what they want and accept code have run it: that counts as much as another reader. */
+/** Askers who show what they want and accept code have run it: that counts as one more reader. */
 function readersOf({ body, code }: Question, answer: PostAnswer): number {
   const { accepted, isOwn } = answer
   const couldCheck = accepted && !isOwn && code.length > 1 && answer.code.length > 0 && showsWanted.test(proseOf(body))
@@ -74,7 +77,7 @@ function readersOf({ body, code }: Question, answer: PostAnswer): number {
 const showsWanted =
   /\b(?:(?:expected|desired|wanted|required) (?:output|result|outcome)s?|(?:output|result)s? (?:should|must)|(?:should|must) look (?:like|as))\b/i
 
-/** The one with the most readers first; of two that are equal, the one that the asker did not write. */
+/** Answers with the most readers first; of two equal ones, the one not by the asker. */
 function ranked(question: Question): readonly PostAnswer[] {
   const readers = new Map(answersOf(question).map((answer) => [answer, readersOf(question, answer)]))
   const most = [...readers].sort(([a, inA], [b, inB]) => inB - inA || Number(a.isOwn) - Number(b.isOwn))

@@ -7,7 +7,7 @@ import posts from './posts/index.ts'
 import { answersDiffer } from './question.ts'
 import { archiveOf, domainOf, fixtureSites } from './sites.ts'
 
-/** The ways to make a task of a question, in the order in which they are tried. */
+/** The ways to make a task from a question, in the order they are tried. */
 const methods = { example: byExample, program: byProgram, rubric: byRubric }
 const kinds = {
   example: ['example'],
@@ -40,7 +40,7 @@ const options = z.strictObject({
 })
 type Options = z.output<typeof options>
 
-/** Questions of Stack Exchange with an answer that readers accepted or voted for. */
+/** Stack Exchange questions with an answer that readers accepted or voted for. */
 export default definePipeline({
   name: 'stackexchange',
   summary: 'Questions of a Stack Exchange site, checked by an example, by running the answer, or by a judge',

@@ -6,7 +6,7 @@ const answer = z.object({
   accepted: z.boolean(),
   /** Whether the asker wrote it. */
   isOwn: z.boolean().default(false),
-  /** How many remarks readers left under it. */
+  /** How many comments readers left on it. */
   comments: z.number().default(0),
   body: z.string(),
   code,
@@ -20,22 +20,22 @@ const question = z.object({
   otherAnswers: z.array(answer).default([]),
 })
 
-/** Blocks of code in a post, in order. */
+/** The code blocks of a post, in order. */
 export type Blocks = z.output<typeof code>
 export type PostAnswer = z.output<typeof answer>
 export type Question = z.output<typeof question>
 
-/** A row of the posts' reader; null when it is something else. */
+/** A row from the reader of dumps; null if it is something else. */
 export function readQuestion({ fields }: RawRow): Question | null {
   return question.safeParse(fields).data ?? null
 }
 
-/** All answers that count, the best first. */
+/** All usable answers, best first. */
 export function answersOf({ answer, otherAnswers }: Question): readonly PostAnswer[] {
   return [answer, ...otherAnswers]
 }
 
-/** Whether a title asks for an explanation: code in the answers is an example then, not what was asked for. */
+/** Whether a title asks for an explanation: then code in the answers is an example, not what was asked for. */
 export function asksToExplain(title: string): boolean {
   return (
     /^(?:why|when|are|was|does|did|should|which)\b|^do (?:i|we)\b|\bdifferences? between\b/i.test(title) ||
@@ -44,7 +44,10 @@ export function asksToExplain(title: string): boolean {
   )
 }
 
-/** How many people stand behind an answer: the votes for it, and the asker who accepted it. Authors cannot vote for their own, and accepting it says nothing. */
+/**
+ * How many people endorse an answer: its votes, plus the asker if they accepted it. Authors cannot vote for their own
+ * answers, and accepting one's own means nothing.
+ */
 export function endorsements({ score, accepted, isOwn }: PostAnswer): number {
   return score + (accepted && !isOwn ? 1 : 0)
 }
@@ -75,5 +78,5 @@ function endOf(fence: string, lines: readonly string[], from: number): number {
   return -1
 }
 
-/** What is asked for can be read in several ways: no other way makes a task of it, either. */
+/** The question can be read in several ways, so no other method can make a task from it either. */
 export const answersDiffer = 'answers-differ'

@@ -2,18 +2,18 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundaryError, type ExecResult, loadTask, type MakeAt, saveTaskDraft, UserError } from 'ot-agent'
 
-/** What making a task may use of its surroundings. */
+/** The parts of its surroundings that making a task may use. */
 export type CodeAt = Pick<MakeAt<unknown>, 'sandboxes' | 'signal' | 'workDir' | 'seed'>
 
 export interface CodeToRun {
   readonly image: string
-  /** Files in /app by their names. */
+  /** Files in /app by name. */
   readonly files: Readonly<Record<string, string>>
   readonly command: readonly string[]
   readonly timeoutSec: number
 }
 
-/** Runs code that strangers wrote, in a sandbox of its own; null when no sandbox can be made of it. */
+/** Runs untrusted code in a sandbox of its own; null if no sandbox can be made. */
 export async function runCode(
   { image, files, command, timeoutSec }: CodeToRun,
   at: CodeAt,

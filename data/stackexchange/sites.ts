@@ -1,4 +1,4 @@
-/** The sites of which a few questions in the dump's shape come with the pipeline. */
+/** The sites for which the pipeline ships a few questions in the dump's format. */
 export const fixtureSites = ['codereview', 'overflow', 'serverfault', 'superuser', 'tezos', 'tor', 'unix'] as const
 
 /** Sites whose domain is not NAME.stackexchange.com. */
@@ -15,7 +15,7 @@ export function domainOf(site: string): string {
   return domains[site] ?? `${site}.stackexchange.com`
 }
 
-/** What the archive of a site is called in the dump. Only the largest site has one for its posts alone. */
+/** The name of a site's archive in the dump. Only the largest site has a separate archive for its posts. */
 export function archiveOf(site: string): string {
   return site === 'overflow' ? 'stackoverflow.com-Posts.7z' : `${domainOf(site)}.7z`
 }

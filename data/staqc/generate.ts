@@ -7,7 +7,7 @@ const pair = z.object({
   snippet: z.union([z.string().transform((text) => [text]), z.array(z.string())]),
 })
 
-/** Questions of Stack Overflow with the code that answers them, mined by others. */
+/** Stack Overflow questions with the code that answers them, from a published dataset. */
 export default definePipeline({
   name: 'staqc',
   summary: 'Questions with a query or a program as their answer, checked by running both',

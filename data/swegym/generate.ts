@@ -1,6 +1,9 @@
 import { definePipeline, z } from 'ot-agent'
 
-/** Real issues of Python repositories; the pull request's fix is the solution, its test patch the tests, and neither is seen. */
+/**
+ * Real issues from Python repositories; the pull request's fix is the solution and its test patch the tests, both
+ * hidden.
+ */
 export default definePipeline({
   name: 'swegym',
   summary: 'Issues of SWE-Gym with the fix as solution and the test patch as tests',
@@ -22,7 +25,7 @@ export default definePipeline({
       image,
       testCommands: ['. /opt/miniconda3/bin/activate testbed; pytest -rA --color=no {{testFiles}}'],
       otherNames: {
-        // Django's own runner, and SymPy's, as SWE-bench calls them.
+        // The commands that SWE-bench uses for Django's own runner and for SymPy's.
         unittest: {
           testCommands: [
             '. /opt/miniconda3/bin/activate testbed; ./tests/runtests.py --verbosity 2 --settings=test_sqlite --parallel 1 {{testModules}}',

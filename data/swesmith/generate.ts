@@ -1,7 +1,9 @@
 import { resolve } from 'node:path'
 import { definePipeline, z } from 'ot-agent'
 
-/** Bugs that SWE-smith put into Python repositories; the way back is the solution, and the repository's tests decide. */
+/**
+ * Bugs that SWE-smith put into Python repositories; reverting one is the solution, and the repository's tests decide.
+ */
 export default definePipeline({
   name: 'swesmith',
   summary: 'Bugs of SWE-smith in the images of their repositories, decided by the repositories’ own tests',
@@ -24,7 +26,7 @@ export default definePipeline({
     with: ({ dir, options: { repositories, install } }) => ({
       pipeline: 'swesmith',
       dialect: 'swe-smith',
-      // The commit before the last still has the tests that the last one takes away.
+      // The last commit removes the deciding tests; the one before it still has them.
       checkout: '{{id}}~1',
       testCommands: ['. /opt/miniconda3/bin/activate testbed; pytest -rA --color=no {{testFiles}}'],
       repositories:
@@ -40,6 +42,6 @@ export default definePipeline({
             },
     }),
   },
-  // Where many rows share a repository, a share of each is worth more than the first thousand of one.
+  // Many rows share a repository, and some rows from each are worth more than the first thousand from one.
   sampling: { order: 'shuffled' },
 })

@@ -1,4 +1,4 @@
-/** The service that the agent works with: a program with offers that keeps what was booked. */
+/** The service that the agent uses: a program that lists offers and stores bookings. */
 export const deskPy = `#!/usr/bin/env python3
 """The booking desk.
 
@@ -64,7 +64,7 @@ def main(words):
 main(sys.argv[1:])
 `
 
-/** Ends with 0 when exactly the right offer is booked, once. */
+/** Exits with 0 if exactly the right offer is booked, once. */
 export const checkDeskPy = `import json, os, sys
 
 path, right = sys.argv[1:3]

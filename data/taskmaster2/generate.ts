@@ -16,7 +16,7 @@ const dialog = z.object({
   ),
 })
 
-/** Dialogs between a customer and an assistant: the agent books what the customer wants at a small service. */
+/** Dialogs between a customer and an assistant: the agent books what the customer wants with a small service. */
 export default definePipeline({
   name: 'taskmaster2',
   summary: 'What a customer of a dialog wants is booked at a service with offers that nearly fit',
@@ -76,13 +76,13 @@ export default definePipeline({
   },
 })
 
-/** Each offer under a name that says nothing about it; the first stays first. */
+/** Gives each offer a name that reveals nothing; the first stays first. */
 function named(offers: readonly Offer[], seed: string): Readonly<Record<string, Offer>> {
   const nameOf = (i: number) => createHash('sha256').update(`${seed} ${i}`).digest('hex').slice(0, 6)
   return Object.fromEntries(offers.map((offer, i) => [`F-${nameOf(i)}`, offer]))
 }
 
-/** As the desk prints them, in an order that tells nothing. */
+/** As the desk prints them, in an order that reveals nothing. */
 function labelled(offers: Readonly<Record<string, Offer>>): Readonly<Record<string, Offer>> {
   const spelled = (offer: Offer) =>
     Object.fromEntries(Object.entries(offer).map(([slot, value]) => [labelOf(slot), value]))

@@ -29,7 +29,7 @@ test('details are labelled for people', () => {
   expect(more.map(labelOf)).toEqual(['theater', 'number of passengers', 'pickup time', 'type of food', 'check in date'])
 })
 
-// Names of the dataset's ontology.
+// Names from the dataset's ontology.
 test.each([
   'flight_search.type',
   'flight_search.time_of_day',

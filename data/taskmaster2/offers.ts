@@ -1,4 +1,6 @@
-/** Other values of a kind of slot; a customer who says one of them does not mean another. Slots are those of the dataset's ontology, without their prefix. */
+/**
+ * Alternative values for a kind of slot; none is a synonym of another. Slots have the dataset's names, without prefix.
+ */
 const kinds: readonly { readonly name: RegExp; readonly values: readonly string[] }[] = [
   {
     name: /^(?:origin|destination\d*|(?:sub[-_])?location(?:\.\w+)?|from|to|stops\.location)$/,
@@ -29,12 +31,12 @@ const kinds: readonly { readonly name: RegExp; readonly values: readonly string[
   },
 ]
 
-/** `flight_search.origin` without the part that all slots of a dialog share. */
+/** `flight_search.origin` without the prefix that all slots of a dialog share. */
 function slotName(slot: string): string {
   return slot.replace(/^[^.]*\./, '')
 }
 
-/** Details of one of several proposals of the assistant; the customer need not have wanted it. */
+/** Details of one of several proposals by the assistant; the customer may not have wanted it. */
 export function isProposal(slot: string): boolean {
   return /^[a-z]+\d_detail\./.test(slot)
 }
@@ -42,14 +44,14 @@ export function isProposal(slot: string): boolean {
 export type Offer = Readonly<Record<string, string>>
 
 /**
- * Offers that disagree with the dialog in one detail or more; none when too few details have other values. Every value of such a detail is
- * in as many offers as the right one, so that counting does not find the right offer.
+ * Offers that contradict the dialog in at least one detail; empty if too few details have alternatives. Every value of
+ * such a detail occurs in as many offers as the correct one, so counting does not reveal the right offer.
  */
 export function otherOffers(right: Offer, dialog: string): readonly Offer[] {
   const said = dialog.toLowerCase()
   const open = Object.keys(right).flatMap((slot) => {
     const values = kinds.find(({ name }) => name.test(slotName(slot)))?.values ?? []
-    // A value that the dialog mentions in another place could seem to agree with it.
+    // A value that the dialog mentions elsewhere might seem to fit.
     const free = values.filter((value) => !said.includes(value.toLowerCase()))
     return free.length >= 3 ? [{ slot, values: free }] : []
   })
@@ -64,7 +66,7 @@ export function otherOffers(right: Offer, dialog: string): readonly Offer[] {
   return offers.filter((offer) => offer !== right)
 }
 
-/** `flight_search.destination1` as a person reads it. */
+/** `flight_search.destination1` as a person would read it. */
 export function labelOf(slot: string): string {
   const [head = '', tail = ''] = slotName(slot).replace(/\d+$/, '').split('.')
   const said = (text: string) =>
@@ -79,7 +81,7 @@ export function labelOf(slot: string): string {
   return /^(?:time|date|day|price)$/.test(head) ? `${said(tail)} ${head}` : `${said(head)} ${said(tail)}`
 }
 
-/** Slots whose labels say different things of one name are left out; of those that agree one stays. */
+/** Drops slots that share a label but have different values; of those that agree, keeps one. */
 export function withoutClashes(offer: Offer): Offer {
   const byLabel = new Map<string, string[]>()
   for (const slot of Object.keys(offer)) byLabel.set(labelOf(slot), [...(byLabel.get(labelOf(slot)) ?? []), slot])

@@ -6,7 +6,10 @@ interface Utterance {
     | undefined
 }
 
-/** Every slot that was marked with one value only, and the spellings it was marked with. What was rejected does not count, and what was accepted counts alone. */
+/**
+ * Every slot marked with a single value, and the spellings used. Rejected values are ignored, and an accepted one
+ * overrides all others.
+ */
 export function markedSlots(utterances: readonly Utterance[]): Readonly<Record<string, readonly string[]>> {
   const marked = new Map<string, Map<string, string>>()
   const accepted = new Set<string>()
@@ -26,7 +29,7 @@ export function markedSlots(utterances: readonly Utterance[]): Readonly<Record<s
   return Object.fromEntries(single.map(([name, values]) => [name, [...values.values()]]))
 }
 
-/** Without articles, marks and capitals, in which spellings of one value differ. */
+/** Without articles, punctuation and capitals, in which spellings of the same value differ. */
 function plainWords(text: string): string {
   const words = text.toLowerCase().replace(/[^\p{L}\p{N}:$.]+/gu, ' ')
   return words

@@ -24,7 +24,10 @@ const options = z.strictObject({
   repairs: z.number().int().min(0).default(4),
 })
 
-/** S7: a teacher writes instruction, tests and solution to a brief; they run in a sandbox until they hold together, or are dropped. */
+/**
+ * S7: a teacher writes instruction, tests and solution from a brief; they run in a sandbox and are repaired until they
+ * agree, or dropped.
+ */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'teacher',
   summary: 'A model writes a task to a brief and repairs it until its own solution passes its own tests in a sandbox',

@@ -1,14 +1,14 @@
 import type { Random } from 'ot-agent'
 
-/** What an agent is asked for, and what is right. */
+/** A request to the agent, and the correct answer. */
 interface Chore {
   readonly ask: string
-  /** Files of the working directory. */
+  /** Files in the working directory. */
   readonly files: Readonly<Record<string, string>>
-  /** Lines of a Dockerfile that come after the files. */
+  /** Dockerfile lines that follow the files. */
   readonly setup?: readonly string[]
   readonly expected: readonly string[]
-  /** A shell script that finds the lines by itself. */
+  /** A shell script that finds the lines itself. */
   readonly solution: string
   readonly difficulty: string
 }
@@ -112,7 +112,7 @@ const topics = ['login', 'export', 'search', 'theme', 'cache', 'report', 'upload
 function mergedBranches(random: Random): Chore {
   const branches = random.sample(topics, 7).map((topic, i) => ({
     name: `${random.pick(['feature', 'fix'])}/${topic}`,
-    // The first two, and the next two, are one of each kind.
+    // The first two, and the next two, cover one of each kind.
     merged: i < 2 ? true : i < 4 ? i === 2 : random.below(2) === 0,
     day: i < 2 ? ([3, 27][i] ?? 3) : 1 + random.below(28),
     month: i === 0 ? 2 : i === 1 ? 6 : random.pick([1, 3, 4, 6]),
@@ -121,7 +121,7 @@ function mergedBranches(random: Random): Chore {
     `2025-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`
   const commit = (date: string, what: string) =>
     `GIT_AUTHOR_DATE=${date}T12:00:00Z GIT_COMMITTER_DATE=${date}T12:00:00Z ${what}`
-  // All begin at the first commit, so that none holds a merge, whose date is later.
+  // All branch off at the first commit, so that none contains a merge, whose date is later.
   const lines = branches.flatMap((branch) => {
     const file = branch.name.replace('/', '-')
     return [

@@ -1,7 +1,10 @@
 import { definePipeline, z } from 'ot-agent'
 import { chores } from './chores.ts'
 
-/** Four everyday chores of a terminal, after those that the original wrote by hand in the format of Terminal-Bench; the seed draws their content. */
+/**
+ * Four everyday terminal chores, modeled on the handwritten ones of the original in Terminal-Bench format; the seed
+ * draws their content.
+ */
 export default definePipeline({
   name: 'terminal-bench-dev-set',
   summary:
@@ -30,7 +33,7 @@ export default definePipeline({
   },
 })
 
-/** Blanks at the end of a line do not count, nor do empty lines at the end of the file. */
+/** Ignores blanks at the end of a line and empty lines at the end of the file. */
 const test = `#!/bin/bash
 reward=0
 plain() { head -c 100000 "$1" | tr -d '\\r' | sed -e 's/[[:space:]]*$//'; }

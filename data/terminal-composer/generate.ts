@@ -12,12 +12,14 @@ const options = z.object({
   wrong: z.number().min(0).max(1).optional().describe('share of tasks that ask for something other than they check'),
 })
 
-/** Terminal tasks from nothing but a seed: domain x operation x data shape x constraints x fault, with exact tests. */
+/**
+ * Terminal tasks generated from a seed alone: domain x operation x data shape x constraints x fault, with exact tests.
+ */
 export default definePipeline({
   name: 'terminal-composer',
   summary: 'Terminal tasks composed offline, without a model, from tables of domains, operations, shapes and faults',
   options,
-  // Tasks are invented here, so there is no other source: a seed and a number name each of them.
+  // Tasks are invented here, so there is no other source: a seed and a number identify each.
   source: { fixture: { use: compose, with: ({ options }) => options }, real: null },
   strategy: 'compose',
 })

@@ -1,7 +1,7 @@
 import { definePipeline, z } from 'ot-agent'
 import traceTests from './trace-tests.ts'
 
-/** Traces of agents on tasks without tests: a model writes them, and the trace has to pass them. */
+/** Agent traces on tasks without tests: a model writes the tests, and the trace has to pass them. */
 export default definePipeline({
   name: 'trace-to-tests',
   summary: 'Tests for tasks that have none, written from what an agent did and proven by doing it again',

@@ -1,6 +1,6 @@
 import { readJson } from 'ot-agent'
 
-/** What an agent did in its terminal, as a script that does it again; a text in `problem` says why there is none. */
+/** What an agent did in its terminal, as a script that repeats it; `problem` says why there is none. */
 export function replayScript(conversations: unknown): { readonly script: string } | { readonly problem: string } {
   const turns = Array.isArray(conversations) ? conversations : []
   const typed = turns
@@ -10,17 +10,17 @@ export function replayScript(conversations: unknown): { readonly script: string 
   if (commands.trim() === '') return { problem: 'found neither a solution nor commands in the trace' }
   const [program] = commands.match(interactive) ?? []
   if (program !== undefined) return { problem: `it worked in a program that takes keys: ${program.trim()}` }
-  // Each in the same shell, as in a terminal; a command that failed there did not stop the next one.
+  // All in one shell, as in a terminal, where a failed command does not stop the next one.
   return { script: `#!/bin/bash\ncd ${startIn(turns)}\n${commands}exit 0\n` }
 }
 
-/** The folder that the terminal was in, by the prompt of its first screen. */
+/** The terminal's starting folder, taken from the prompt on its first screen. */
 function startIn(turns: readonly unknown[]): string {
   const [first] = turns.filter((turn) => /^(?:user|human)$/.test(roleOf(turn)))
   return /^\w+@[\w.-]+:(\/[\w./-]*)[#$]/m.exec(contentOf(first))?.[1] ?? '/app'
 }
 
-/** The task as an agent was told it in its first turn, or null. */
+/** The task given to an agent in its first turn, or null. */
 export function taskIn(conversations: unknown): string | null {
   const [first] = Array.isArray(conversations)
     ? conversations.filter((turn) => /^(?:user|human)$/.test(roleOf(turn)))
@@ -30,11 +30,11 @@ export function taskIn(conversations: unknown): string | null {
   return task === undefined || task.trim() === '' ? null : task.trim()
 }
 
-/** Programs whose input is no longer read by the shell. */
+/** Programs that take over the terminal's input from the shell. */
 const interactive =
   /^(?:sudo )?(?:(?:vim?|nano|emacs|less|more|man|top|htop|ed|tmux|screen)(?:\s.*)?|(?:python3?|node|bash|sh|mysql|psql|gdb|irb|ghci|sqlite3(?: \S+)?)\s*)$/m
 
-/** All that was typed and sent off: a line without its end was never run, and one that was given up neither. */
+/** All completed input: an unfinished line was never run, nor was an abandoned one. */
 function linesTyped(typed: readonly string[]): string {
   let text = ''
   for (const keys of typed) {
@@ -47,7 +47,7 @@ function linesTyped(typed: readonly string[]): string {
   return sent.replace(/\n{3,}/g, '\n\n').replace(/^\n+/, '')
 }
 
-/** The keys of a terminal that are no commands, as agents spell them. */
+/** Key names, as agents spell them, that are not commands. */
 function isKey(keys: string): boolean {
   return /^(?:[CM]-\S|Escape|Tab|Up|Down|Left|Right|q|:q!?)$/.test(keys)
 }
@@ -63,7 +63,7 @@ function keystrokesIn(content: string): string[] {
   })
 }
 
-/** The first object in a reply, after what its author thought aloud. */
+/** The first object in a reply, after the model's thinking. */
 function parseObject(text: string): Record<string, unknown> | null {
   const said = text.replace(/<think>[\s\S]*?<\/think>/g, '')
   try {

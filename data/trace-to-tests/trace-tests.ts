@@ -18,24 +18,24 @@ import { replayScript, taskIn } from './replay.ts'
 
 const options = z.strictObject({
   ...authorOptions,
-  /** Field with the instruction; where there is none, it is taken from the first turn of the conversation. */
+  /** Field with the instruction; without it, the instruction comes from the first turn of the conversation. */
   instruction: z.string().min(1).default('instruction'),
   /** Field with the conversation of an agent that solved the task. */
   conversations: z.string().min(1).default('conversations'),
-  /** Field with a script that solves the task; it comes before the conversation. */
+  /** Field with a script that solves the task; takes precedence over the conversation. */
   solution: z.string().min(1).default('solution'),
-  /** Field with the reward of the trace; where there is one, only traces with more than 0 prove anything. */
+  /** Field with the trace's reward; if present, only traces with more than 0 prove anything. */
   result: z.string().min(1).default('result'),
   /** Field with the Dockerfile. */
   dockerfile: z.string().min(1).default('dockerfile'),
-  /** Field with files of the environment by their names. */
+  /** Field with files of the environment by name. */
   files: z.string().min(1).default('files'),
 })
 type Options = z.output<typeof options>
 
 const asTests = asJson(z.strictObject({ test_sh: z.string().min(10).max(50_000) }), 'tests')
 
-/** V4: a task without tests, and what an agent did about it: a model writes the tests, and the trace proves them. */
+/** V4: a task without tests, and a trace of an agent on it: a model writes the tests, and the trace proves them. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'trace-tests',
   summary: 'A model writes tests for a task from what an agent did; replaying the trace proves them',

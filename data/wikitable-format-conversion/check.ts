@@ -1,4 +1,4 @@
-/** Scores 1 when the file, read as the format, holds the table. */
+/** Scores 1 if the file, read in this format, contains the table. */
 export function testScript(format: string, path: string): string {
   return `#!/bin/sh
 # Reads ${path} as ${format} and compares it with table.json.

@@ -5,7 +5,7 @@ export interface Table {
 
 interface Format {
   readonly ending: string
-  /** For people. */
+  /** The format's name for readers. */
   readonly words: string
   render(table: Table): string
 }
@@ -25,13 +25,16 @@ export type FormatName = (typeof formatNames)[number]
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
 const keyed = (values: readonly unknown[]) => Object.fromEntries(values.map((value, i) => [`k${i}`, value]))
 const record = ({ header }: Table, row: readonly string[]) => keyed(header.map((_, i) => row[i] ?? ''))
-/** JSON with the column names as keys. They are put in at the end: objects have names that are numbers, such as years, before all others. */
+/**
+ * JSON with the column names as keys. They are inserted at the end, because objects move numeric names, such as years,
+ * to the front.
+ */
 const named = (value: unknown, { header }: Table, indent?: number) =>
   `${JSON.stringify(value, null, indent).replace(/"k(\d+)":/g, (_, i: string) => `${JSON.stringify(header[Number(i)])}:`)}\n`
 const lines = ({ header, rows }: Table, line: (cells: readonly string[]) => string) =>
   `${[header, ...rows].map(line).join('\n')}\n`
 
-/** Ways to write a table of text. */
+/** Ways to write a table as text. */
 export const formats: Readonly<Record<FormatName, Format>> = {
   csv: {
     ending: 'csv',

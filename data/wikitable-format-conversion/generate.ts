@@ -11,7 +11,7 @@ const row = z.object({
 })
 const plain = (cell: string) => cell.replace(/\s+/g, ' ').trim()
 
-/** Tables of Wikipedia: to be written in another format, which the check reads back, or to be asked a question. */
+/** Wikipedia tables: to be converted to another format, which the check reads back, or to answer a question about. */
 export default definePipeline({
   name: 'wikitable-format-conversion',
   summary: 'Tables of Wikipedia, converted between CSV, TSV, JSON, Markdown and HTML, and questions about them',
@@ -81,7 +81,7 @@ function conversion(name: string, table: Table, asked: Formats, random: Random):
   }
 }
 
-/** A question about the table, with an answer that people wrote. */
+/** A question about the table, with an answer from human annotators. */
 function asking(id: string, table: Table, question = '', answers: readonly string[] = []): NewDraft | Dropped {
   const given = answers.map(plain).filter((answer) => answer !== '')
   if (question.trim() === '' || given.length === 0)
@@ -123,10 +123,10 @@ Write the answer to \`/app/answer.txt\`: each value on a line of its own, in any
   }
 }
 
-/** "How long has the church been in use?", told by the day on which someone answered. */
+/** "How long has the church been in use?": the answer depends on the day it was given. */
 const countsToToday = /\bhow (?:long|many years) (?:has|have)\b.*\b(?:been|since)\b/i
 
-/** "Name a player with fewer than 13 innings": the table has several, and the answer is one of them. */
+/** "Name a player with fewer than 13 innings": the table has several, and the answer is only one of them. */
 const asksForAny =
   /\b(?:name|list|give|identify|tell|provide|state|mention) (?:me )?(?:one|a|an|any|another|some\w*|two|three|four|at least)\b|\b(?:what|who|which) (?:is|was|are|were) (?:one|two|three) (?!of two\b)|\bsame\b[^?]*\bas\W*$/i
 

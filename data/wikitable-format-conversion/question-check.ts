@@ -7,7 +7,10 @@ fi
 echo "$reward" > /logs/verifier/reward.txt
 `
 
-/** Compares values as the evaluator of WikiTableQuestions does: without case, marks, quotes and what stands in brackets at the end; numbers by value, with or without their unit. */
+/**
+ * Compares values as the WikiTableQuestions evaluator does: ignoring case, punctuation, quotes and trailing brackets;
+ * numbers by value, with or without their unit.
+ */
 export const checkAnswerPy = String.raw`import json, re, sys, unicodedata
 
 

@@ -1,12 +1,12 @@
-/** A table as the question is asked about it. */
+/** A table that a question is about. */
 export interface AskedTable {
   readonly header: readonly string[]
   readonly rows: readonly (readonly string[])[]
 }
 
 /**
- * An answer as someone who follows the instruction would write it, or null when neither a cell nor a simple calculation gives it.
- * Annotators added units ("8 years") and wrote names in their own words ("Brazil" for `BRA`).
+ * An answer as someone following the instruction would write it, or null if neither a cell nor a simple calculation
+ * gives it. Annotators added units ("8 years") and used their own words for names ("Brazil" for `BRA`).
  */
 export function supported(answer: string, { header, rows }: AskedTable): string | null {
   const text = [header, ...rows].flat().map(folded).join(' | ')
@@ -22,8 +22,8 @@ export function supported(answer: string, { header, rows }: AskedTable): string 
 }
 
 /**
- * Whether an answer is a name that no cell holds alone: "Maryland" for `#2 Maryland`. A solver who copies names from the table then fails. What stands in
- * brackets at the end does not count, and numbers, dates and months are no names.
+ * Whether an answer is a name that no cell holds on its own: "Maryland" for `#2 Maryland`. A solver who copies names
+ * from the table would then fail. Trailing brackets are ignored, and numbers, dates and months are not names.
  */
 export function isPartOfCells(answer: string, { header, rows }: AskedTable): boolean {
   const name = bare(answer)
@@ -35,7 +35,7 @@ const months =
   '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
 const dates = new RegExp(`^(?:\\d{1,2} )?${months}\\.?(?:,? \\d{1,4})?(?:,? \\d{4})?$`)
 
-/** A text as the check compares it. */
+/** A text in the form the check compares. */
 function bare(text: string): string {
   for (let [before, after] = ['', folded(text)]; ; ) {
     before = after
@@ -50,14 +50,17 @@ function bare(text: string): string {
   }
 }
 
-/** Whether a text holds an answer, and not only some digits of a number. */
+/** Whether a text contains an answer, and not just some digits of a longer number. */
 function stands(answer: string, text: string): boolean {
   const start = /^\d/.test(answer) ? '(?<!\\d[.,]?)' : ''
   const end = /\d$/.test(answer) ? '(?![.,]?\\d)' : ''
   return new RegExp(`${start}${answer.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}${end}`).test(text)
 }
 
-/** Whether a number is one of these, their sum, the sum or difference of two, or their mean, rounded to as many places. */
+/**
+ * Whether a number is one of these, their sum, the sum or difference of two, or their mean, rounded to the same number
+ * of places.
+ */
 function isComputed(digits: string, numbers: readonly number[]): boolean {
   const value = numbersIn(digits)[0] ?? Number.NaN
   const places = /\.(\d+)/.exec(digits)?.[1]?.length ?? 0
@@ -78,7 +81,7 @@ function numbersIn(text: string): number[] {
   return [...text.matchAll(/(?<![\d.])-?\d[\d,]*(?:\.\d+)?/g)].map(([digits]) => Number(digits.replaceAll(',', '')))
 }
 
-/** Without case, accents and kinds of quotes and dashes. */
+/** Without differences in case, accents, quotes and dashes. */
 function folded(text: string): string {
   return text
     .normalize('NFKD')

@@ -9,7 +9,7 @@ const options = z.strictObject({
   levels: z.array(z.enum(levels)).min(1).optional(),
 })
 
-/** Puzzles with checks that accept every right answer, drawn from a seed. */
+/** Puzzles drawn from a seed, with checks that accept every correct answer. */
 export default definePlugin<Source<TaskDraft>, typeof options>({
   name: 'puzzles',
   summary: 'Puzzles of many kinds (sudoku, mazes, knapsacks, ladders, ...) with exact checks',

@@ -14,7 +14,7 @@ stageLaws('puzzles', { make: () => makeStage(puzzles, { count: 24 }), rows: [] }
 const scratch = mkdtempSync(join(tmpdir(), 'ot-agent-puzzles-'))
 afterAll(() => rmSync(scratch, { recursive: true }))
 
-/** What the check of a task says to an answer. */
+/** A task's own verdict on an answer. */
 function judged(draft: TaskDraft, answer: string): string {
   for (const name of ['check.awk', 'facts.txt', 'puzzle.txt'])
     writeFileSync(join(scratch, name), draft.files[`tests/${name}`]!.data)

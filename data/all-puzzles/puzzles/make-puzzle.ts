@@ -31,7 +31,7 @@ export interface PuzzleRequest {
   readonly levels?: readonly Level[]
 }
 
-/** The puzzle at one place of the sample: the same seed and index give the same task. */
+/** The puzzle at an index of the sample: the same seed and index give the same task. */
 export function makePuzzle(request: PuzzleRequest): TaskDraft {
   const { seed, index } = request
   const choice = makeDraws(seed, `puzzle/${index}`)
@@ -77,7 +77,7 @@ function draftOf({ seed, index }: PuzzleRequest, family: Family, level: Level, p
   }
 }
 
-/** The whole awk program: `file` says which of facts, puzzle and answer a line is of. */
+/** The whole awk program; `file` says whether a line belongs to the facts, the puzzle or the answer. */
 function checkProgram(family: Family): string {
   return `function accept() { print "right" }\nFNR == 1 { file++ }\n${family.check}\n`
 }

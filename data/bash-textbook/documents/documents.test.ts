@@ -63,7 +63,7 @@ test.each([
   })
 })
 
-/** A PDF of one line a page. */
+/** A PDF with one line per page. */
 function makePdf(lines: readonly string[]): string {
   const streams = lines.map((line) => `BT /F1 12 Tf 72 720 Td (${line}) Tj ET`)
   const kids = lines.map((_, i) => `${4 + i * 2} 0 R`).join(' ')

@@ -19,7 +19,7 @@ const options = z.strictObject({
 })
 type Options = z.output<typeof options>
 
-/** S4: the pages of documents, each a row with its text. */
+/** S4: the pages of documents, one row each, with their text. */
 export default definePlugin<Source<RawRow>, typeof options>({
   name: 'documents',
   summary: 'Pages of documents: PDF (through pdftotext), text or Markdown',

@@ -2,14 +2,17 @@ import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { findProgram, spawnProcess, UserError } from 'ot-agent'
 
-/** Caps on one document: what a hostile one may cost. */
+/** Limits on what one document, perhaps a hostile one, may cost. */
 export interface PageCaps {
   readonly maxPages: number
   readonly maxMb: number
   readonly timeoutSec: number
 }
 
-/** The pages of a document as text, cut at form feeds, and Markdown also before its headings. PDF goes through pdftotext, which only reads; anything else is taken for text. */
+/**
+ * The pages of a document as text, split at form feeds, and Markdown also before its headings. PDF goes through
+ * pdftotext, which only reads; anything else is treated as text.
+ */
 export async function readPages(path: string, caps: PageCaps, signal: AbortSignal): Promise<string[]> {
   const text = /\.pdf$/i.test(path) ? await pdfText(path, caps, signal) : await plainText(path, caps)
   const plain = text.replace(/\r\n?/g, '\n')
@@ -18,7 +21,7 @@ export async function readPages(path: string, caps: PageCaps, signal: AbortSigna
   return pages.slice(0, caps.maxPages)
 }
 
-/** Cut before headings; what looks like one inside of fences is code. */
+/** Splits before headings; a heading inside a fence is code. */
 function sectionsOf(page: string): string[] {
   const sections: string[][] = [[]]
   let fence: string | null = null
@@ -45,7 +48,7 @@ async function pdfText(path: string, { maxPages, maxMb, timeoutSec }: PageCaps, 
       `${path}: expected the program pdftotext on this machine to read it, found none`,
       'install the Debian package poppler-utils, or give the pages as text',
     )
-  // The name goes after --, because a document may be called -x.pdf.
+  // The name goes after --, because a document may be named -x.pdf.
   const words = ['-q', '-layout', '-enc', 'UTF-8', '-l', String(maxPages), '--', path, '-']
   const child = await spawnProcess(program, words, {
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -15,23 +15,24 @@ import { asDockerfile } from './write-dockerfile.ts'
 
 const shape = z.object({
   instruction: z.string().min(1),
-  /** The task's other files by their paths. */
+  /** The task's other files by path. */
   files: z.record(z.string().regex(/^(?:environment|tests|solution)\/[\w./-]+$/), z.string()),
-  /** What the task is about: `./folder`, `git+URL#REF` or `npm:NAME@VERSION`; it lies in the context as `repo`. */
+  /** What the task is about: `./folder`, `git+URL#REF` or `npm:NAME@VERSION`; in the build context it is `repo`. */
   repo: z.string().min(1).optional(),
 })
 
 export interface AuthorOptions {
   readonly pipeline: string
-  /** Folder that relative repositories of rows count from. */
+  /** The folder that relative repositories in rows are resolved against. */
   readonly root: string
-  /** How often a Dockerfile that fails goes back to its author. */
+  /** How often a failing Dockerfile is returned to its author. */
   readonly repairs: number
 }
 
 /**
- * E3: a model writes the whole Dockerfile of a task from its instruction and, where there is one, its repository. The sandbox
- * builds it and runs the task's tests and solution in it; what fails goes back, and only what holds is kept.
+ * E3: a model writes a task's whole Dockerfile from its instruction and, if there is one, its repository. The sandbox
+ * builds it and runs the task's tests and solution in it; failures are returned to the model, and only what works is
+ * kept.
  */
 export async function authorDockerfile(
   row: RawRow,
@@ -59,7 +60,7 @@ export async function authorDockerfile(
   )
 }
 
-/** The repository's files where the context has them, or why there are none. */
+/** The repository's files at their paths in the build context, or why there are none. */
 async function repositoryFiles(repo: string, root: string, { workDir, signal }: StageContext) {
   try {
     const files = await openRepository(parseRepositorySpec(repo, root), workDir, signal)
@@ -71,7 +72,7 @@ async function repositoryFiles(repo: string, root: string, { workDir, signal }: 
   }
 }
 
-/** Files that say what a project needs. */
+/** Files that declare what a project needs. */
 const manifest =
   /^environment\/repo\/(?:package\.json|pyproject\.toml|setup\.(?:py|cfg)|requirements[^/]*\.txt|go\.mod|Cargo\.toml|pom\.xml|Gemfile|Makefile|README[^/]*)$/
 
@@ -95,7 +96,7 @@ ${[...listed, ...more].join('\n') || '- nothing'}
 - Do no part of the task itself, and keep it short.${manifests.length === 0 ? '' : `\n\nOf these files:\n${manifests.join('\n')}`}`
 }
 
-/** What a model is shown of a manifest. */
+/** The part of a manifest that the model is shown. */
 function startOf(data: DraftFile['data']): string {
   return Buffer.from(data).toString('utf8').slice(0, 4000)
 }

@@ -92,7 +92,7 @@ test('words ask for packages', () => {
   )
 })
 
-// A part of Debian 12's own index.
+// An excerpt from Debian 12's own index.
 const index = `Package: qpdf
 Version: 11.3.0-1+deb12u1
 Description: tools for transforming and inspecting PDF files

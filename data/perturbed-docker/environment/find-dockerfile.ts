@@ -1,6 +1,6 @@
 import { ordersOf } from './orders.ts'
 
-/** A published Dockerfile, and what is known about where it was published. */
+/** A published Dockerfile, and what is known about its source. */
 export interface PublishedDockerfile {
   readonly repo: string
   readonly description: string
@@ -9,8 +9,8 @@ export interface PublishedDockerfile {
 }
 
 /**
- * E2: the published Dockerfile that fits a keyword best, or null. What only starts something is too simple to help, and what copies
- * files that lie beside it, or comes from several stages, cannot be built without the rest of its repository.
+ * E2: the published Dockerfile that fits a keyword best, or null. One that only starts something is too simple to help;
+ * one that copies neighboring files or has several stages cannot be built without the rest of its repository.
  */
 export function findDockerfile(keyword: string, published: readonly PublishedDockerfile[]): PublishedDockerfile | null {
   const ranked = published
@@ -21,7 +21,10 @@ export function findDockerfile(keyword: string, published: readonly PublishedDoc
   return ranked[0]?.file ?? null
 }
 
-/** A name counts more than a description, that more than the text; stars only decide between those that fit. */
+/**
+ * A match in the name counts more than one in the description, and that more than one in the text; stars only break
+ * ties.
+ */
 function relevance(keyword: string, { repo, description, stars, text }: PublishedDockerfile): number {
   const word = new RegExp(`(?<![a-z0-9])${keyword.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?![a-z0-9])`)
   const has = (given: string) => word.test(given.toLowerCase())

@@ -57,14 +57,17 @@ type Options = z.output<typeof options>
 const shape = z.object({
   instruction: z.string().min(1),
   dockerfile: z.string().regex(/^FROM \S+/m, 'expected a Dockerfile'),
-  /** The task's other files by their paths. */
+  /** The task's other files by path. */
   files: z.record(z.string().regex(/^(?:environment|tests|solution)\/[\w./-]+$/), z.string()),
-  /** What to look for: for `search`, and for `packages` with a list of them. */
+  /** What to look for: used by `search`, and by `packages` with a package list. */
   keyword: z.string().min(1).optional(),
 })
 type Given = z.output<typeof shape>
 
-/** E1 to E5: the same task in an environment that was written, found, repaired until it held, perturbed or put together for it. */
+/**
+ * E1 to E5: the same task in an environment that a model wrote or repaired, that was found, perturbed, or put together
+ * from packages.
+ */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'environment',
   summary: 'Tasks of a row in other environments: perturbed, with packages by keyword, found, or written by a model',
@@ -144,10 +147,10 @@ async function chooseDockerfile(task: Given, id: string, given: Options, at: Sta
   return { dockerfile }
 }
 
-/** Orders that only matter when the base image is started unchanged. */
+/** Instructions that only matter if the base image is started unchanged. */
 const left = new Set(['CMD', 'ENTRYPOINT', 'USER', 'COPY', 'VOLUME', 'EXPOSE', 'HEALTHCHECK', 'ONBUILD', 'STOPSIGNAL'])
 
-/** The task's own orders, on another base. */
+/** The task's own instructions, on another base. */
 function onTopOf(base: string, dockerfile: string): string {
   const kept = ordersOf(base).filter(
     ({ name, text }) => !left.has(name) && !(name === 'ADD' && !/\shttps?:/.test(text)),

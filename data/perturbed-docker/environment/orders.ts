@@ -6,7 +6,7 @@ export interface Order {
   readonly text: string
 }
 
-/** Splits a Dockerfile into its instructions: lines that end with a backslash go on, and so do heredocs. Comments fall away. */
+/** Splits a Dockerfile into its instructions, joining lines continued by a backslash and heredocs. Drops comments. */
 export function ordersOf(dockerfile: string): Order[] {
   const orders: { name: string; text: string }[] = []
   let open: RegExp | null = null
@@ -34,7 +34,10 @@ export function workdirOf(dockerfile: string): string {
   return ordersOf(dockerfile).reduce((dir, order) => (order.name === 'WORKDIR' ? into(dir, order) : dir), '/')
 }
 
-/** Where a file of the context lies in the image, and whether an instruction copies it alone; null when none of them does. */
+/**
+ * Where a file from the build context ends up in the image, and whether an instruction copies it alone; null if none
+ * copies it.
+ */
 export function targetOf(
   dockerfile: string,
   file: string,

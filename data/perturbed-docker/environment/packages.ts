@@ -1,4 +1,4 @@
-/** Words of tasks and scripts, and the Debian packages they ask for. */
+/** Words in tasks and scripts, and the Debian packages they suggest. */
 const table: Readonly<Record<string, readonly string[]>> = {
   'image|photo|png|jpeg|convert': ['imagemagick'],
   'json|jq': ['jq'],
@@ -22,7 +22,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
   'csv|spreadsheet': ['csvkit'],
 }
 
-/** E5: the packages that the words of a text ask for, those asked for most often first. */
+/** E5: the packages that a text's words suggest, most frequent first. */
 export function packagesFor(text: string, atMost = 8): string[] {
   const words = text.toLowerCase()
   const counts = new Map<string, number>()

@@ -3,25 +3,25 @@ import { gzipSync } from 'node:zlib'
 import type { DraftFile, Random } from 'ot-agent'
 import { targetOf, workdirOf } from './orders.ts'
 
-/** A task as far as its environment is concerned. */
+/** The parts of a task that concern its environment. */
 export interface Furnished {
   readonly instruction: string
   readonly dockerfile: string
-  /** Files of the task by their paths, without the Dockerfile. */
+  /** The task's files by path, without the Dockerfile. */
   readonly files: Readonly<Record<string, DraftFile>>
 }
 
-/** One way to make an environment less friendly without changing what has to be done. */
+/** One way to make an environment less friendly without changing the work. */
 export interface Perturbation {
   readonly name: string
-  /** How much harder it makes the task, and how much it only distracts. */
+  /** How much harder it makes the task, and how much it merely distracts. */
   readonly difficulty: number
   readonly noise: number
   /** Null where it cannot be applied. */
   apply(task: Furnished, random: Random): Furnished | null
 }
 
-/** Data that the task starts from; programs and settings are often what has to be changed. */
+/** Data that the task starts from, not programs and settings: these are often what has to be changed. */
 const inputs = ({ files }: Furnished) =>
   Object.keys(files).filter(
     (path) =>
@@ -30,7 +30,10 @@ const inputs = ({ files }: Furnished) =>
   )
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-/** Inputs that the instruction names, with the paths that they get. One of several files that are all meant is not named. */
+/**
+ * Inputs that the instruction names, with their paths in the image. If several files are meant together, none of them
+ * counts as named.
+ */
 function namedInputs(task: Furnished): { readonly path: string; readonly name: string; readonly target: string }[] {
   return inputs(task).flatMap((path) => {
     const name = posix.basename(path)
@@ -41,7 +44,7 @@ function namedInputs(task: Furnished): { readonly path: string; readonly name: s
   })
 }
 
-/** The work folder is elsewhere, and commands do not start in it where every path is given in full. */
+/** Moves the work folder; if every path is given in full, commands do not start in it either. */
 const elsewhere: Perturbation = {
   name: 'elsewhere',
   difficulty: 2,
@@ -63,13 +66,13 @@ const elsewhere: Perturbation = {
   },
 }
 
-/** Beside each input lies an old copy of it that is almost the same. */
+/** Puts an old, almost identical copy next to each input. */
 const decoys: Perturbation = {
   name: 'decoys',
   difficulty: 1,
   noise: 1,
   apply: (task, random) => {
-    // Where the task is about all files of a folder, a copy would be one of them.
+    // If the task is about all files in a folder, a copy would be one of them.
     if (/\*\.\w|\b(?:all|every|each|any)\b[^.]{0,40}\bfiles?\b/i.test(task.instruction)) return null
     const found = namedInputs(task).filter(({ path }) => linesOf(task, path).length > 2)
     if (found.length === 0) return null
@@ -91,7 +94,7 @@ function linesOf({ files }: Furnished, path: string): string[] {
   return String(files[path]?.data).trimEnd().split('\n')
 }
 
-/** An input comes packed; the solution unpacks it first. */
+/** Packs an input; the solution unpacks it first. */
 const packed: Perturbation = {
   name: 'packed',
   difficulty: 2,
@@ -129,7 +132,7 @@ const packed: Perturbation = {
   },
 }
 
-/** The inputs are read-only. */
+/** Makes the inputs read-only. */
 const readOnly: Perturbation = {
   name: 'read-only',
   difficulty: 1,
@@ -142,7 +145,7 @@ const readOnly: Perturbation = {
   },
 }
 
-/** A terminal that can do little, and an editor that does nothing. */
+/** A terminal with few abilities, and an editor that does nothing. */
 const poorTerminal: Perturbation = {
   name: 'poor-terminal',
   difficulty: 0,
@@ -157,11 +160,14 @@ export const perturbations: readonly Perturbation[] = [packed, decoys, readOnly,
 
 export interface Variant extends Furnished {
   readonly perturbations: readonly string[]
-  /** As perturbed environments are ranked: 100 for what can be solved, 10 for each degree of difficulty, less the noise. */
+  /**
+   * The ranking of perturbed environments: 100 for being solvable, plus 10 for each degree of difficulty, minus the
+   * noise.
+   */
   readonly score: number
 }
 
-/** E4: variants of an environment, the best-ranked first; whether each can still be solved is for the check of tasks to say. */
+/** E4: variants of an environment, best-ranked first; the task check decides whether each can still be solved. */
 export function perturb(task: Furnished, random: Random, count: number): Variant[] {
   const seen = new Set<string>()
   const variants: Variant[] = []
@@ -177,7 +183,7 @@ export function perturb(task: Furnished, random: Random, count: number): Variant
     }
     const names = applied.map(({ name }) => name)
     const sum = (key: 'difficulty' | 'noise') => applied.reduce((total, { [key]: value }) => total + value, 0)
-    // What only distracts makes no task harder.
+    // Distractions alone do not make a task harder.
     if (sum('difficulty') === 0 || seen.has(names.join())) continue
     seen.add(names.join())
     variants.push({ ...made, perturbations: names, score: 100 + 10 * sum('difficulty') - sum('noise') })

@@ -1,22 +1,25 @@
-/** A package of Debian's with a program that is called at a shell. */
+/** A Debian package with a command-line program. */
 export interface ListedPackage {
   readonly name: string
   readonly summary: string
 }
 
-/** The programs in an index of Debian's packages, as `apt-cache dumpavail` prints it and mirrors have it; none where it is something else. */
+/**
+ * The programs in a Debian package index, as `apt-cache dumpavail` prints it and mirrors publish it; none if the text
+ * is something else.
+ */
 export function parsePackageIndex(text: string): ListedPackage[] {
   const found = new Map<string, string>()
   for (const part of text.split('\n\n')) {
     const name = /^Package: ([a-z0-9][a-z0-9+.-]*)$/m.exec(part)?.[1]
-    // Most packages are parts of others, or open a window: Debian's own tags say which are not.
+    // Most packages are parts of others, or graphical: Debian's own tags say which are neither.
     const isProgram = part.includes('role::program') && part.includes('interface::commandline')
     if (name !== undefined && isProgram) found.set(name, /^Description(?:-en)?: (.*)$/m.exec(part)?.[1] ?? '')
   }
   return [...found].map(([name, summary]) => ({ name, summary }))
 }
 
-/** E5 by search: the packages whose name or summary has every word of a keyword, the best first. */
+/** E5 by search: the packages whose name or summary has every word of a keyword, best first. */
 export function searchPackages(keyword: string, listed: readonly ListedPackage[], atMost = 3): string[] {
   const words = keyword.toLowerCase().match(/[a-z0-9+]+/g) ?? []
   if (words.length === 0) return []
@@ -28,7 +31,9 @@ export function searchPackages(keyword: string, listed: readonly ListedPackage[]
     .map(({ name }) => name)
 }
 
-/** A name that is the word counts more than one that has it, and that more than a summary. 0 where a word is missing. */
+/**
+ * A name equal to the word scores more than one that contains it, and that more than a summary. 0 if a word is missing.
+ */
 function scoreOf(words: readonly string[], { name, summary }: ListedPackage): number {
   const parts = new Set(name.split(/[-.]/))
   const said = new Set(summary.toLowerCase().match(/[a-z0-9+]+/g))

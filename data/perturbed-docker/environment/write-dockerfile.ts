@@ -1,6 +1,6 @@
 import { type Answer, ask, BadReply, type Dropped, type ReplyForm, type StageContext } from 'ot-agent'
 
-/** A Dockerfile, of which only the environment is taken: who starts what in it is not its matter. */
+/** A Dockerfile used only for its environment; how it starts programs does not matter. */
 export const asDockerfile: ReplyForm<string> = {
   rules: 'Answer with one Dockerfile in a fenced block and nothing else.',
   read(text) {
@@ -16,7 +16,10 @@ export const asDockerfile: ReplyForm<string> = {
 const instruction =
   /^(?:FROM\s+(?:--platform=\S+\s+)?\S+(?:\s+AS\s+\S+)?$|(?:RUN|COPY|ADD|ENV|ARG|WORKDIR|LABEL|EXPOSE|VOLUME|SHELL|STOPSIGNAL|HEALTHCHECK|ONBUILD|MAINTAINER|CMD|ENTRYPOINT|USER)\s+\S)/i
 
-/** The first line that no Dockerfile could have; null when there is none. Small models mix prose and commands of a shell into it. */
+/**
+ * The first line that cannot belong to a Dockerfile; null if there is none. Small models mix in prose and shell
+ * commands.
+ */
 function oddLine(body: string): string | null {
   let isOpen = false
   let end: string | null = null

@@ -33,7 +33,7 @@ const options = z.strictObject({
 })
 type Options = z.output<typeof options>
 
-/** S2: questions of a Stack Exchange dump, each with its best answers. */
+/** S2: questions from a Stack Exchange dump, each with its best answers. */
 export default definePlugin<Source<RawRow>, typeof options>({
   name: 'posts',
   summary: 'Questions and answers of a Stack Exchange dump (Posts.xml, plain or 7z), read as a stream',
@@ -83,7 +83,7 @@ async function* readQuestions(given: Options, at: StageContext): AsyncGenerator<
   }
 }
 
-/** Of its own, because two dumps may be read at once. */
+/** Unique, because two dumps may be read at once. */
 let opened = 0
 function joinDir(workDir: string): string {
   return join(workDir, `posts-${process.pid}-${opened++}`)
@@ -105,7 +105,7 @@ function toRow(
 ): RawRow | Dropped {
   const id = String(question.id)
   const isAccepted = (answer: Post) => question.acceptedAnswerId === answer.id
-  // A part of a dump lacks answers. What is left of them may be the worst.
+  // Part of a dump lacks answers, and those it has may be the worst.
   if ((answersWithoutCode || !code) && question.acceptedAnswerId !== null && !answers.some(isAccepted))
     return { drop: 'no-answer', detail: 'the accepted answer is not in what was read', id }
   const [first, ...others] = answers.filter((answer) => isAccepted(answer) || answer.score >= minAnswerScore)

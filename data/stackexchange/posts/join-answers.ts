@@ -2,7 +2,7 @@ import { appendFile, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Post, type PostHead, parsePost } from './read-posts.ts'
 
-/** A question with its best answers: the accepted one first, then those with the highest scores. */
+/** A question with its best answers: the accepted one first, then by score. */
 export interface Answered {
   readonly question: Post
   readonly answers: readonly [Post, ...Post[]]
@@ -14,9 +14,9 @@ const idsPerDrawer = 16_384
 const heldBytes = 16 * 2 ** 20
 
 /**
- * Joins questions with their answers however far apart they stand. Posts wait on disk in drawers by the question's number, and one
- * drawer at a time is opened at the end: memory depends on neither the size of the dump nor how many questions it has, but for
- * one bit a question.
+ * Joins questions with their answers, however far apart they are. Posts wait on disk in drawers by question number, and
+ * the drawers are opened one at a time at the end: apart from one bit per question, memory depends neither on the size
+ * of the dump nor on its number of questions.
  */
 export class AnswerJoin {
   readonly #dir: string
@@ -34,7 +34,7 @@ export class AnswerJoin {
     await mkdir(this.#dir, { recursive: true })
   }
 
-  /** A question's answers count only after it: dumps are in the order of posts' numbers. */
+  /** An answer is only joined if its question came before it: dumps are ordered by post number. */
   async add(post: PostHead): Promise<void> {
     if (post.kind === 'question') this.#wanted.add(post.id)
     else if (post.parentId === null || !this.#wanted.has(post.parentId)) return
@@ -47,7 +47,7 @@ export class AnswerJoin {
     if (this.#bytes > heldBytes) await this.#flush()
   }
 
-  /** Every question that has an answer, in the order of the questions' numbers; the others as their number alone. */
+  /** Every question that has an answer, ordered by question number; the others only as their number. */
   async *answered(): AsyncGenerator<Answered | { readonly unanswered: number }, void, void> {
     await this.#flush()
     for (const drawer of [...this.#drawers].sort((a, b) => a - b)) {
@@ -75,7 +75,7 @@ export class AnswerJoin {
   }
 }
 
-/** What has to be known of a post that waits; its words are read when they are wanted. Questions have no parent. */
+/** What must be known about a waiting post; its text is parsed when needed. Questions have no parent. */
 type Waiting = Pick<PostHead, 'id' | 'parentId' | 'score' | 'acceptedAnswerId' | 'raw'>
 
 function parseWaiting(line: string): Waiting {
@@ -101,7 +101,7 @@ function* joinPosts(posts: readonly Waiting[]): Generator<Answered | { readonly 
   }
 }
 
-/** Whole numbers, one bit each, in pages that exist only where there are any. */
+/** A set of integers, one bit each, in pages that are only allocated where needed. */
 class BitSet {
   readonly #pages = new Map<number, Uint32Array>()
 

@@ -4,7 +4,10 @@ import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { findProgram, messageOf, spawnProcess, UserError } from 'ot-agent'
 
-/** The bytes of a dump: a plain file, one packed with gzip, or `Posts.xml` inside a .7z, through a program that unpacks it into a pipe. */
+/**
+ * The bytes of a dump: a plain file, a gzip file, or `Posts.xml` inside a .7z, unpacked through a pipe by another
+ * program.
+ */
 export function openDump(path: string, signal: AbortSignal): AsyncIterable<Buffer> {
   if (/\.7z$/i.test(path)) return unpack(path, signal)
   const file = createReadStream(path, { highWaterMark: 1 << 20, signal })
@@ -24,7 +27,7 @@ async function* gunzip(path: string, file: Readable): AsyncGenerator<Buffer, voi
   }
 }
 
-/** Programs that can, and how each is asked to write one member to its standard output. */
+/** Programs that can unpack, and how to make each write one member to its standard output. */
 const unpackers: Readonly<Record<string, readonly string[]>> = {
   '7zz': ['x', '-so', '-bd', '-y'],
   '7z': ['x', '-so', '-bd', '-y'],

@@ -1,6 +1,6 @@
 import { UserError } from 'ot-agent'
 
-/** What can be told of a question or an answer without reading its words. */
+/** What can be said about a question or an answer without parsing its text. */
 export interface PostHead {
   readonly id: number
   readonly kind: 'question' | 'answer'
@@ -9,22 +9,22 @@ export interface PostHead {
   readonly acceptedAnswerId: number | null
   readonly score: number
   readonly tags: readonly string[]
-  /** Characters of its HTML. */
+  /** Length of its HTML in characters. */
   readonly bodyChars: number
   readonly hasCode: boolean
   readonly isClosed: boolean
-  /** Its row as it stands in the dump, on one line. */
+  /** Its row exactly as in the dump, on one line. */
   readonly raw: string
 }
 
-/** A post with its words; the body is HTML. */
+/** A post with its text; the body is HTML. */
 export interface Post extends Pick<PostHead, 'id' | 'acceptedAnswerId' | 'score' | 'tags'> {
   readonly title: string
-  /** The day on which it was written, or null. */
+  /** The day it was written, or null. */
   readonly day: string | null
-  /** Number of the user who wrote it; null when that account is gone. */
+  /** ID of the user who wrote it; null if the account is gone. */
   readonly author: number | null
-  /** How many remarks readers left under it. */
+  /** How many comments readers left on it. */
   readonly comments: number
   readonly body: string
   readonly license: string | null
@@ -32,7 +32,7 @@ export interface Post extends Pick<PostHead, 'id' | 'acceptedAnswerId' | 'score'
 
 const maxRowBytes = 32 * 2 ** 20
 
-/** The posts of a dump's XML, as they come; holds a chunk and what one row holds. */
+/** The posts in a dump's XML, in order; holds no more than a chunk and one row in memory. */
 export async function* readPosts(
   path: string,
   chunks: AsyncIterable<Uint8Array>,
@@ -79,14 +79,15 @@ export function parsePost(raw: string): Post {
 const opening = '<row'
 
 /**
- * The posts whose rows a text holds whole, and where the first row that it does not begins. A dump is nothing but rows with
- * attributes, in which no `<` can stand: looking for quotes is all there is to do, and many times faster than reading any XML.
+ * The posts whose rows are complete in a text, and where the first incomplete row begins. A dump contains nothing but
+ * rows with attributes, which cannot contain `<`: looking for quotes is enough, and many times faster than an XML
+ * parser.
  */
 function scanPosts(all: string): { readonly posts: readonly PostHead[]; readonly end: number } {
   const posts: PostHead[] = []
   for (let at = 0; ; ) {
     const start = all.indexOf(opening, at)
-    // What is left may end inside of `<row` or `<posts`.
+    // The rest may end in the middle of `<row` or `<posts`.
     if (start < 0) return { posts, end: Math.max(at, all.length - '<posts'.length) }
     const { row, end } = scanRow(all, start + opening.length)
     if (end < 0) return { posts, end: start }
@@ -98,7 +99,7 @@ function scanPosts(all: string): { readonly posts: readonly PostHead[]; readonly
 
 type Row = Readonly<Record<string, string>>
 
-/** The attributes of a row as they are written, and where it ends; -1 when the text ends before. */
+/** The raw attributes of a row, and where it ends; -1 if the text ends first. */
 function scanRow(all: string, from: number): { readonly row: Row; readonly end: number } {
   const row: Record<string, string> = {}
   for (let at = from; at < all.length; ) {
@@ -153,7 +154,7 @@ function parseTags(text: string): string[] {
     .filter((tag) => tag !== '')
 }
 
-/** What an attribute means. `&amp;` comes last: what it escapes is none of ours. */
+/** Decodes an attribute. `&amp;` comes last, so that what it escapes is not decoded again. */
 function decode(text: string): string {
   if (!text.includes('&')) return text
   const marks = text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&apos;', "'")
@@ -167,7 +168,7 @@ function asCharacter(whole: string, hex: string | undefined, decimal: string | u
   return code <= 0x10ffff ? String.fromCodePoint(code) : whole
 }
 
-/** How long a text is when it is decoded, which takes much longer than this. */
+/** The length of a text once decoded, much faster than decoding it. */
 function lengthOf(text: string): number {
   let length = text.length
   for (let at = text.indexOf('&'); at >= 0; ) {

@@ -1,6 +1,6 @@
 import { sandboxPaths } from 'ot-agent'
 
-/** The test of a function: its cases are out of reach before the agent's code runs. */
+/** The test of a function: its cases are out of the agent's reach before the agent's code runs. */
 export function functionTest(file: string): string {
   const { tests, verifierLogs } = sandboxPaths
   return `#!/bin/sh
@@ -13,7 +13,7 @@ echo "$reward" > ${verifierLogs}/reward.txt
 `
 }
 
-/** Compares values, not how they are written; floats may differ in their last digits. */
+/** Compares values, not their spelling; floats may differ in their last digits. */
 export function runFunctionPy(file: string): string {
   const { tests } = sandboxPaths
   return `

@@ -1,6 +1,6 @@
 /**
- * Finds a function of an answer that can be called, and calls it on inputs that are generated in the shape of calls that the
- * posts show, or of its parameters. Prints JSON: the function, its signature and the calls with their results, or a problem.
+ * Finds a function in an answer that can be called, and calls it on inputs generated from the calls in the posts or
+ * from its parameters. Prints JSON: the function, its signature and the calls with their results, or a problem.
  */
 export const probePy = String.raw`
 import ast, builtins, copy, io, json, os, random, re, select, signal, sys, time, contextlib

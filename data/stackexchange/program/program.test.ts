@@ -7,7 +7,7 @@ import { needs } from '../../../test/needs.ts'
 import { functionTest, runFunctionPy } from './function-test.ts'
 import { probePy } from './probe-py.ts'
 
-/** What the probe finds in the blocks of a question and of its answer. */
+/** What the probe finds in the code blocks of a question and its answer. */
 function probe(asked: string[], said: string[], ...others: string[][]) {
   const cwd = mkdtempSync(join(tmpdir(), 'probe-'))
   writeFileSync(
@@ -21,7 +21,7 @@ function probe(asked: string[], said: string[], ...others: string[][]) {
   return JSON.parse(stdout)
 }
 
-/** Seconds for all other answers. */
+/** Seconds for all other answers together. */
 const otherSec = 6
 
 const double = 'def double(items):\n    return [2 * item for item in items]\n'

@@ -8,8 +8,8 @@ const maxClaims = 3
 const maxCodeChars = 2000
 
 /**
- * What a judge looks for, drawn from an answer that readers accepted: that it solves the question, what the answer says in its
- * first sentences, what it names that the question does not, and what its code does. Null when that is too little.
+ * What a judge looks for, drawn from an endorsed answer: that the question is solved, what the answer says in its first
+ * sentences, what it names that the question does not, and what its code does. Null if that is too little.
  */
 export function criteriaOf(question: Question, answer: PostAnswer): Criteria | null {
   const details = newDetails(question, answer)
@@ -23,8 +23,8 @@ export function criteriaOf(question: Question, answer: PostAnswer): Criteria | n
 }
 
 /**
- * At least twice as much as all others together: points beside the question can hardly fail a right answer, nor pass a wrong
- * one. Where there are many, it is so much that with three quarters of the score a right answer passes by one point.
+ * At least twice as much as all others together, so that minor points can hardly fail a correct answer or pass a wrong
+ * one. With many points, a correct answer still passes at three quarters of the score, with one point to spare.
  */
 const solves = (weight: number) => ({
   name: 'solves the question',
@@ -63,7 +63,7 @@ interface Detail {
   readonly context: string
 }
 
-/** Names, options and values that the answer's sentences hold as code, and the question does not. */
+/** Names, options and values marked as code in the answer's sentences but absent from the question. */
 function newDetails(question: Question, answer: PostAnswer): readonly Detail[] {
   const known = joined(`${question.title}\n${question.body}`)
   const found = new Map<string, Detail>()
@@ -86,7 +86,7 @@ function newDetails(question: Question, answer: PostAnswer): readonly Detail[] {
 
 const maxContextChars = 300
 
-/** `policyId` is no news where the question says "policy id". */
+/** `policyId` is not new if the question says "policy id". */
 function joined(text: string): string {
   return text.toLowerCase().replace(/[\s_-]+/g, '')
 }
@@ -95,7 +95,7 @@ function isExample(context: string): boolean {
   return /^(?:for (?:example|instance)|e\.?g\b)/i.test(context)
 }
 
-/** A name that the answer makes up for its own code. It cannot be known from the question. */
+/** A name the answer invents for its own code, which nobody could know from the question. */
 function isOwnName(detail: string, { code }: PostAnswer): boolean {
   const name = detail.replace(/\(\)$/, '')
   if (!/^\w+$/.test(name)) return false
@@ -106,17 +106,20 @@ function isOwnName(detail: string, { code }: PostAnswer): boolean {
   return code.some(({ text }) => declared.test(text.replace(overridden, '')))
 }
 
-/** What a library or the language names. */
+/** Names given by a library or the language. */
 const overridden = /(?:@Override\s+|\boverride[ \t])[^\n]*/g
 
-/** `bbs` in "write `show bbs`, where `bbs` is your variable", and a word that the answer's code takes as a value, not as a key. */
+/**
+ * `bbs` in "write `show bbs`, where `bbs` is your variable", or a word that the answer's code uses as a value, not as a
+ * key.
+ */
 function isStandIn(detail: string, context: string, { code }: PostAnswer): boolean {
   const quoted = detail.replace(/^(["'])(.*)\1$/, '$2')
   const value = /^\w+$/.test(quoted) ? new RegExp(`(["'])${quoted}\\1(?![ \\t]*:)`) : null
   return code.some(({ text }) => value?.test(text)) || context.includes(`where \`${detail}\` `)
 }
 
-/** Not a placeholder, a number, an address or a bare word of every program. */
+/** Not a placeholder, a number, an address or a word that every program has. */
 function isTelling(detail: string): boolean {
   return (
     detail.length <= 120 &&
@@ -127,7 +130,10 @@ function isTelling(detail: string): boolean {
   )
 }
 
-/** The first block of the answer that is code, and does not stand in the question; none when there is none. Others show other ways, or what comes with it. */
+/**
+ * The answer's first code block that is not in the question; empty if there is none. Later blocks show alternatives or
+ * extras.
+ */
 function newCode(question: Question, answer: PostAnswer): Blocks {
   const isOutput = ({ text, before }: Blocks[number]) =>
     /\b(?:errors?|exception|traceback|warning|fatal)\b|^(?:#\s*)?print\s*\([\w.]+\)\s*\n/i.test(text) ||
@@ -135,7 +141,7 @@ function newCode(question: Question, answer: PostAnswer): Blocks {
     /\b(?<!\b(?:desired|wanted|expected|required) )(?:outputs?|errors?|messages?|logs?|prints?|shows|throws|returns|results?|response)\b[^.]*$|\[out\]\s*$/i.test(
       before,
     )
-  // What an answer quotes is no way of its own.
+  // What an answer quotes is not its own solution.
   const isQuoted = ({ text }: Blocks[number]) => answer.body.includes(`\n> ${text.split('\n', 1)[0]}\n`)
   const fresh = answer.code.filter(
     (block) => !isOutput(block) && !isRefused(block) && !isQuoted(block) && !isKnown(question, block),
@@ -143,14 +149,14 @@ function newCode(question: Question, answer: PostAnswer): Blocks {
   return fresh.filter(isCode).slice(0, 1)
 }
 
-/** What the answer shows to say that it is not wanted. */
+/** Something the answer shows in order to reject it. */
 function isRefused({ before }: Blocks[number]): boolean {
   return /\b(?:unnecessary|(?:is|are)(?:n't| not) (?:necessary|needed|required)|(?:do not|don't) (?:do|use|write))\b[^.]*$/i.test(
     before,
   )
 }
 
-/** Code that the question shows, with or without what it prints. */
+/** Code that the question shows, with or without its output. */
 function isKnown({ body }: Question, { text }: Blocks[number]): boolean {
   if (body.includes(text)) return true
   const command = oneLine(text.split(/\n{2,}/, 1)[0] ?? '')
@@ -170,7 +176,7 @@ function isCode({ text }: Blocks[number]): boolean {
   return text.trim().length >= 15 && /\S\s+\S/.test(text)
 }
 
-/** The sentences closest to the question, in the answer's order, without those whose details are asked for anyway. */
+/** The sentences closest to the question, in the answer's order, except those whose details are criteria already. */
 function claimsOf({ title, body }: Question, answer: PostAnswer, details: readonly Detail[]): readonly string[] {
   const covered = new Set(details.map(({ context }) => context))
   const all = [...new Set(wholeSentencesOf(answer))].filter(
@@ -207,10 +213,10 @@ function isClaim(sentence: string): boolean {
 
 const endsWhole = /[.!][)"'`*\]]*$/
 const codeMark = '\0'
-/** No sentence ends inside of `forall a. Num a`. */
+/** Keeps a sentence from ending inside `forall a. Num a`. */
 const blankInCode = '\u0001'
 
-/** Without sentences that go on in a block of code: the criterion would lack it. */
+/** Without sentences that continue in a code block, which the criterion would lack. */
 function wholeSentencesOf({ body }: PostAnswer): readonly string[] {
   const parts = proseOf(body, codeMark).split(codeMark)
   return parts.flatMap((part, i) => {
@@ -220,7 +226,7 @@ function wholeSentencesOf({ body }: PostAnswer): readonly string[] {
   })
 }
 
-/** Sentences of prose; the points of a list and headings stand for themselves. */
+/** Sentences of prose; list items and headings count as sentences of their own. */
 function sentencesOf(prose: string): readonly string[] {
   return prose
     .split(/\n{2,}|\n(?=[ \t]*(?:-|\d+\.|#+|>) )/)

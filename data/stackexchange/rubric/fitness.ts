@@ -1,6 +1,6 @@
 import { endorsements, type PostAnswer, proseOf, type Question } from '../question.ts'
 
-/** Why a question cannot be asked of an agent that has nothing but its words. */
+/** Why an agent that only has a question's words cannot be asked it. */
 export interface Unfit {
   readonly drop: string
   readonly detail: string
@@ -8,7 +8,7 @@ export interface Unfit {
 
 type Rule = readonly [drop: string, pattern: RegExp]
 
-/** What the question leans on, or already tells. */
+/** What the question depends on, or already reveals. */
 const ofQuestion: readonly Rule[] = [
   ['needs-picture', /\[image: |i\.stack\.imgur\.com|\b(?:screen ?shots?|see (?:the )?(?:image|picture))\b/i],
   [
@@ -29,7 +29,7 @@ const ofQuestion: readonly Rule[] = [
   ],
 ]
 
-/** What makes an answer one that another can hardly be measured by. */
+/** What makes an answer unsuitable as a measure for others. */
 const ofAnswer: readonly Rule[] = [
   ['answer-has-picture', /\[image: |i\.stack\.imgur\.com/],
   [
@@ -44,12 +44,12 @@ const ofAnswer: readonly Rule[] = [
     'answer-is-unsure',
     /\b(?:afaik|iirc|i (?:can't|cannot|can not) (?:say|tell)|(?:i'm|i am) only answering|i just checked|as (?:far as )?i (?:know|remember|recall|understand|can tell)|(?:on|at) first (?:glance|sight)|not (?:really|quite|entirely|totally|100%|completely) sure|i(?:'m| am) not (?:sure|positive|certain|an expert)|(?:have not|haven't) (?:actually |yet )?(?:been able to test|tested)\b|i (?:could|did)(?: not|n't) find|but i think you (?:should|need|can|could)|it (?:probably|may|might) contains?|my (?:best )?guess|i would guess|i suspect|might be wrong|correct me)\b/i,
   ],
-  // What follows is about the page, not about the question.
+  // What follows is about the linked page, not about the question.
   [
     'answer-is-elsewhere',
     /^\W*(?:here(?:'s| is| are)|(?:this|the following|that) (?:page|site|post|tutorial|guide|article|video|link|repo(?:sitory)?|docs?|documentation)\b|(?:you (?:can|could|may|might|should) )?(?:also )?(?:check|see|find|read|(?:take|have) a look|look))\b[^.\n]{0,160}https?:/i,
   ],
-  // The criteria would come from what it takes back.
+  // The criteria would come from text that it retracts.
   [
     'answer-was-corrected',
     /\bedit(?:ed)?\b\W{0,4}[^.\n]{0,80}\b(?:comments?|wrong|incorrect|not|isn't|doesn't|mistake|actually|corrected)\b/i,
@@ -60,11 +60,11 @@ const ofAnswer: readonly Rule[] = [
   ],
 ]
 
-/** What an answer's opening may not do. Further down it is an aside, after the answer itself. */
+/** What disqualifies an answer's opening. Further down, it is an aside after the actual answer. */
 const ofOpening: readonly Rule[] = [
   ['answer-of-its-day', /https?:\/\/github\.com\/[\w.-]+\/[\w.-]+\/(?:issues|pull)\//i],
   ['answer-was-corrected', /\boriginal (?:post|answer)\b/i],
-  // It doubts what was asked for.
+  // It questions what was asked for.
   ['answer-asks-back', /^\W*why (?:do(?:n't| not)?|would(?:n't)?|are(?:n't)?) you\b[^.?!\n]*\?/i],
   [
     'answer-leans-on-others',
@@ -72,14 +72,14 @@ const ofOpening: readonly Rule[] = [
   ],
 ]
 
-/** An answer that many stand behind may be short. */
+/** An answer that many readers endorse may be short. */
 const minAnswerChars = { usual: 100, trusted: 60 }
 const trustedFrom = 3
-/** From here on an answer explains the code that it quotes. */
+/** From this length on, an answer explains the code it quotes. */
 const explanationChars = 240
 const maxAnswerChars = 8000
 
-/** Why a question and its answer make no task that a judge could decide; null when they do. */
+/** Why a judge could not decide a task made from a question and its answer; null if it could. */
 export function unfitness(question: Question, answer: PostAnswer): Unfit | null {
   const asked = `${question.title}\n${proseOf(question.body)}`
   const said = proseOf(answer.body)
@@ -104,7 +104,7 @@ export function unfitness(question: Question, answer: PostAnswer): Unfit | null 
   )
 }
 
-/** The words before the first block of code, and the first paragraph in any case. */
+/** The words before the first code block, and at least the first paragraph. */
 function openingOf({ body }: PostAnswer): string {
   const upToCode = body.split(/^(?:> )*`{3,}/m, 1)[0] ?? ''
   const opening =
@@ -116,7 +116,7 @@ function openingOf({ body }: PostAnswer): string {
   return withoutSpans(opening)
 }
 
-/** `@String` in code mentions no user. */
+/** `@String` in code does not mention a user. */
 function withoutSpans(text: string): string {
   return text.replace(/`[^`\n]*`/g, '`code`')
 }
@@ -129,7 +129,7 @@ function broken(rules: readonly Rule[], text: string): Unfit | null {
   return null
 }
 
-/** How often an answer tells what its author did, which others cannot do again. */
+/** How often an answer tells what its author did, which others cannot repeat. */
 function deeds(said: string): number {
   return [...said.matchAll(/\bI (?:then |just |initially |also )?(?:\w{3,}ed|got|ran|was|went|did|had|made|reset)\b/g)]
     .length
@@ -144,7 +144,7 @@ function lengthProblem(answer: PostAnswer): Unfit | null {
   return chars > maxAnswerChars ? { drop: 'answer-too-long', detail: `${chars} characters` } : null
 }
 
-/** A commit that the question does not name can be found in the repository of that day only. */
+/** A commit that the question does not name can only be found in the repository as it was that day. */
 function untoldCommit({ title, body }: Question, answer: PostAnswer): Unfit | null {
   const words = answer.body.replace(/https?:\/\/\S+/g, '')
   if (!/\bcommit\b/i.test(words)) return null
@@ -152,7 +152,7 @@ function untoldCommit({ title, body }: Question, answer: PostAnswer): Unfit | nu
   return untold === undefined ? null : { drop: 'answer-of-its-day', detail: `commit ${untold}` }
 }
 
-/** Whether the answer's code was there before: then the question tells what to answer. */
+/** Whether the answer's code was there before: then the question gives the answer away. */
 function repeatsQuestion(question: Question, answer: PostAnswer): boolean {
   const known = plain(question.body)
   const blocks = answer.code

@@ -14,9 +14,10 @@ echo "$reward" > ${verifierLogs}/reward.txt
 }
 
 /**
- * Rows are compared as they come where the reference orders them, and in any order otherwise; names and order of columns mean nothing.
- * A database on which the reference gives something else once its rows come in another order, or once ties are broken in another way,
- * does not count: there several answers are right. The reference must give rows, and not the same on every database, or nothing earns a reward. A query may only read.
+ * Compares rows in order if the reference orders them, in any order otherwise; names and order of columns do not
+ * matter. A database is ignored if the reference's result changes there with the order of rows or the way ties are
+ * broken: several answers would be correct. The reference must return rows, and not the same ones on every database, or
+ * nothing earns a reward. A query may only read.
  */
 export const checkQueryPy = `import glob, itertools, os, random, re, sqlite3, sys
 

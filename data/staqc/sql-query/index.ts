@@ -22,7 +22,7 @@ type Options = z.output<typeof options>
 
 const asked = z.object({ question: z.string().min(5), query: z.string().min(10) })
 
-/** V2 for SQL: a query is right when it gives what a known query gives, on databases that are made here. */
+/** V2 for SQL: a query is correct if it returns what a known query returns, on generated databases. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'sql-query',
   summary: 'One task a row: a SQL query, compared with a known one on databases that are not shown',
@@ -66,7 +66,10 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   }
 }
 
-/** "How many countries have more than two makers?" wants one number, and `count(*) ... GROUP BY` gives one for each country. */
+/**
+ * "How many countries have more than two makers?" asks for one number, and `count(*) ... GROUP BY` returns one per
+ * country.
+ */
 function countsGroups(question: string, query: string): boolean {
   return (
     /^\s*(?:how many|(?:what is|find|give|show|count|return) (?:me )?the (?:total )?number of)\b/i.test(question) &&
@@ -75,7 +78,7 @@ function countsGroups(question: string, query: string): boolean {
   )
 }
 
-/** "What are the different addresses?" wants addresses, and `count(DISTINCT address)` gives one number. */
+/** "What are the different addresses?" asks for addresses, and `count(DISTINCT address)` returns a number. */
 function countsUnasked(question: string, query: string): boolean {
   return (
     /^\s*select\s+count\s*\([^)]*\)\s+from\b/i.test(query) &&
@@ -83,7 +86,7 @@ function countsUnasked(question: string, query: string): boolean {
   )
 }
 
-/** Only one of the two says that every row comes once. */
+/** Only one of the two says that duplicates are removed. */
 function leavesRepeatsOpen(question: string, query: string): boolean {
   return (
     /\bselect\s+distinct\b/i.test(query) !==

@@ -3,9 +3,12 @@ import type { Random } from 'ot-agent'
 export interface Column {
   readonly name: string
   readonly type: 'INTEGER' | 'TEXT'
-  /** Values the query speaks of. */
+  /** Values that the query mentions. */
   readonly literals: readonly string[]
-  /** Its values differ: rows are ordered by it, so that several orders would be right, or it tells the records of its table apart. */
+  /**
+   * All its values differ: either it is a key, or rows are ordered by it and equal values would make several orders
+   * correct.
+   */
   readonly isUnique: boolean
 }
 
@@ -20,7 +23,7 @@ const keywords = new Set(
   ),
 )
 
-/** The tables that a plain SELECT needs, guessed from the names in it; a text says why nothing can be guessed. */
+/** The tables that a plain SELECT needs, guessed from the names in it; a string says why nothing can be guessed. */
 export function inferSchema(query: string): readonly TableSchema[] | string {
   const tokens = tokensOf(query)
   if (tokens === null) return 'it holds what a plain query does not'
@@ -33,7 +36,7 @@ export function inferSchema(query: string): readonly TableSchema[] | string {
   if (problem !== null) return problem
   if ([...columns.values()].some((used) => used.size === 0)) return 'it names no columns of a table'
   const isSingle = columns.size === 1
-  // A name of the query would mean something else, and one that two tables share would join them.
+  // A name from the query would get another meaning, and one shared by two tables would join them.
   const words = new Set(tokens.map((token) => token.toLowerCase()))
   const free = unasked.filter(({ name }) => !words.has(name))
   return [...columns].map(([name, used], nth) => ({
@@ -45,7 +48,10 @@ export function inferSchema(query: string): readonly TableSchema[] | string {
   }))
 }
 
-/** One of these is in each table, so that a query of all columns is no answer; another in each, so that no join takes them. */
+/**
+ * Each table gets one of these, so that selecting all columns is never an answer, and a different one, so that no join
+ * uses them.
+ */
 const unasked: readonly Column[] = (['remark', 'batch', 'revision', 'checked_by'] as const).map((name) => ({
   name,
   type: name === 'remark' || name === 'checked_by' ? 'TEXT' : 'INTEGER',
@@ -53,7 +59,7 @@ const unasked: readonly Column[] = (['remark', 'batch', 'revision', 'checked_by'
   isUnique: false,
 }))
 
-/** Whether a column is the number of its table's records, by its name: `id`, or `owner_id` of `owners`. */
+/** Whether a column is its table's ID, judged by its name: `id`, or `owner_id` in `owners`. */
 function isKey(column: string, table: string): boolean {
   const bare = (text: string) => text.replaceAll('_', '').replace(/ies$/, 'y').replace(/s$/, '')
   const of = /^(.*?)_?u?id$/.exec(column)?.[1]
@@ -67,7 +73,7 @@ interface Use {
   isGroup: boolean
 }
 
-/** The tables that are made here have few rows. */
+/** Generated tables have few rows. */
 const largestGroup = 3
 
 function largeGroups(query: string): string | null {
@@ -81,7 +87,7 @@ function tokensOf(query: string): string[] | null {
   return text.length > 2000 || tokens.some((token) => /^[^\w'<>=!(),.*+\-/%|]/.test(token)) ? null : tokens
 }
 
-/** Tables by the names they go under. */
+/** Tables by the names or aliases used in the query. */
 function tablesOf(tokens: readonly string[]): Map<string, string> | string {
   const tables = new Map<string, string>()
   const lower = tokens.map((token) => token.toLowerCase())
@@ -138,7 +144,7 @@ function collect(
   return null
 }
 
-/** Columns that a join compares hold numbers, unless the query compares one with a text: otherwise no row would match. */
+/** Columns compared in a join hold numbers, unless the query compares one with text: otherwise no rows would match. */
 function joinKinds(
   lower: readonly string[],
   tables: ReadonlyMap<string, string>,
@@ -154,7 +160,7 @@ function joinKinds(
   }
 }
 
-/** What a column is compared with says what it holds. */
+/** What a column is compared with shows what it holds. */
 function note(use: Use, after: readonly string[]): void {
   const [operator = ''] = after
   if (!/^(?:[<>=!]+|like|in|between|not)$/.test(operator)) return
@@ -173,13 +179,16 @@ function looksLikeText(name: string): boolean {
   )
 }
 
-/** Groups differ in what they are made of, so an order of groups needs no values that differ: then each would have one record. */
+/**
+ * Groups already differ in size and content, so ordering them needs no unique values, which would leave one record per
+ * group.
+ */
 function toColumn(name: string, { literals, isText, isOrder, isGroup }: Use, isKeyHere: boolean): Column {
   const isUnique = isKeyHere || (isOrder && !isGroup)
   return { name, type: isText ? 'TEXT' : 'INTEGER', literals: [...new Set(literals)].slice(0, 5), isUnique }
 }
 
-/** A database with these tables as SQL: few different values, so that rows group, join and repeat. */
+/** A database with these tables as SQL: few distinct values, so that rows group, join and repeat. */
 export function renderDatabase(schema: readonly TableSchema[], random: Random): string {
   return schema
     .flatMap(({ name, columns }) => [renderTable({ name, columns }), ...renderRows({ name, columns }, random)])

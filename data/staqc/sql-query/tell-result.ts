@@ -1,11 +1,14 @@
-/** What a question leaves open and the reference decides: which columns come out, and whether records without a match count. Empty when nothing is open. */
+/**
+ * What a question leaves open and the reference decides: which columns to return, and whether records without a match
+ * are included. Empty if nothing is open.
+ */
 export function tellResult(query: string): string {
   const columns = columnsOf(query)
   const open = columns.length < 2 ? '' : ` The result has ${listed(columns)}, in any order.`
   return countsMatches(query) ? `${open} What has no match in the other table is left out.` : open
 }
 
-/** The columns of the outermost SELECT in words; none where it is not a plain list. */
+/** The columns of the outermost SELECT in words; empty if it is not a plain list. */
 function columnsOf(query: string): string[] {
   const list = /^\s*select\s+(?:distinct\s+)?([^()]*?(?:\([^()]*\)[^()]*?)*)\s+from\b/i.exec(
     query.replace(/\s+/g, ' '),
@@ -30,7 +33,10 @@ function listed(columns: readonly string[]): string {
   return `${columns.slice(0, -1).join(', ')} and ${columns.at(-1)}`
 }
 
-/** Records of one table that have none in the other: a join leaves them out, "for each" and "the fewest" do not say so. More than a number, or the most, they never are. */
+/**
+ * Whether records without a match in the other table are in question: a join drops them, while "for each" and "the
+ * fewest" leave that open. Asking for more than a number, or for the most, never includes them.
+ */
 function countsMatches(query: string): boolean {
   return (
     /\bjoin\b/i.test(query) &&

@@ -3,8 +3,8 @@ import { type DraftFile, shellQuote } from 'ot-agent'
 import type { Entry, Tree, Work } from './work.ts'
 
 /**
- * The tests of a work: every path by kind, content and mode, what must be gone, and what commands must print.
- * Only digests are kept, so that reading the tests does not reveal the answer.
+ * The tests of a work: the kind, content and mode of every path, what must be gone, and what commands must print. They
+ * hold only digests, so that reading them does not reveal the answer.
  */
 export function renderTests(root: string, work: Work): Record<string, DraftFile> {
   const probes = work.probes ?? []
@@ -28,7 +28,7 @@ export function renderTests(root: string, work: Work): Record<string, DraftFile>
   return files
 }
 
-/** Whether the tests would accept that nothing was done: such a work asks for nothing. */
+/** Whether the tests would pass if nothing were done: then there is no task. */
 export function isDoneAlready(work: Work): boolean {
   return (
     (work.probes ?? []).length === 0 &&
@@ -36,7 +36,7 @@ export function isDoneAlready(work: Work): boolean {
   )
 }
 
-/** `WHAT<tab>MODE<tab>PATH`, one line for each path that is or was there. */
+/** `WHAT<tab>MODE<tab>PATH`, one line for each path before or after the work. */
 function expectedLines({ before, after }: Work): string[] {
   const gone = Object.keys(before).filter((path) => !Object.hasOwn(after, path) && !isParent(path, after))
   const there = Object.entries(after).map(([path, entry]) => `${what(entry)}\t${modeOf(entry)}\t${path}\n`)
@@ -56,7 +56,7 @@ function modeOf(entry: Entry): string {
   return entry.kind === 'link' ? '-' : (entry.mode ?? '-')
 }
 
-/** Every path and every folder above one, in byte order. */
+/** Every path and all its parent folders, in byte order. */
 function allPaths(tree: Tree): string[] {
   const paths = new Set<string>()
   for (const path of Object.keys(tree)) {

@@ -90,7 +90,7 @@ test('operations are left out, and a share of the tasks asks for something else'
     const root = /^cd (.+)$/m.exec(String(files['solution/solve.sh']?.data))?.[1]
     expect(instruction).toContain(root)
   }
-  // `toEqual` looks at each byte by itself, which takes seconds here.
+  // `toEqual` compares byte by byte, which takes seconds here.
   const changed = mixed.filter(({ files }, i) => !isDeepStrictEqual(files, sound[i]?.files))
   expect(changed.map(({ name }) => name)).toEqual([])
 })

@@ -6,14 +6,14 @@ import { operations } from './operations.ts'
 import { adjectives, nouns } from './words.ts'
 import { easierOf, type Level, levels, type Operation, type Tool, type Work } from './work.ts'
 
-/** Which part of the space to draw from; everything when nothing is said. */
+/** Which part of the space to draw from; all of it by default. */
 export interface ComposeRequest {
   readonly seed: number
   readonly index: number
   readonly domains?: readonly string[]
   readonly operations?: readonly string[]
   readonly levels?: readonly Level[]
-  /** Programs that sandboxes have besides essential ones. */
+  /** Programs available in sandboxes besides essential ones. */
   readonly tools?: readonly Tool[]
 }
 
@@ -25,13 +25,13 @@ export function toolsOf(domainOrOperation: string): readonly Tool[] {
 
 type Prepared = Work & { readonly needs: readonly Tool[]; readonly difficulty: Level }
 
-/** Every domain there is, in order. */
+/** Every domain, sorted. */
 export const domainNames: readonly string[] = [...new Set(operations.flatMap(({ domains }) => domains))].sort()
 
-/** Every operation there is, in order. */
+/** Every operation, sorted. */
 export const operationNames: readonly string[] = operations.map(({ name }) => name).sort()
 
-/** The task at one place of the sample: the same seed and index give the same task, byte for byte. */
+/** The task at an index of the sample: the same seed and index give the same task, byte for byte. */
 export function composeTask(request: ComposeRequest): TaskDraft {
   const { seed, index } = request
   const choice = makeDraws(seed, `compose/${index}`)
@@ -40,7 +40,7 @@ export function composeTask(request: ComposeRequest): TaskDraft {
   const difficulty = easierOf(level, operation.hardest ?? 'hard')
   for (let attempt = 0; attempt < 200; attempt++) {
     const random = choice.fork(`attempt ${attempt}`)
-    // The number makes every instruction and every environment of a sample one of its own.
+    // The number makes every instruction and every environment in a sample unique.
     const root = `${random.pick(['/app', '/srv', '/data', '/opt', '/work'])}/${random.pick(adjectives)}-${random.pick(nouns)}-${index}`
     const work = operation.make({ random, level, root }, domain)
     if (work && !isDoneAlready(work))
@@ -51,7 +51,9 @@ export function composeTask(request: ComposeRequest): TaskDraft {
   )
 }
 
-/** A task that asks for what another one of the same domains asks for, in its own directory: neither its solution nor its tests agree with that. */
+/**
+ * A task with the instruction of another operation, for its own directory: neither its solution nor its tests match it.
+ */
 export function composeWrongTask(request: ComposeRequest): TaskDraft {
   const draft = composeTask(request)
   for (let offset = 1_000_000; ; offset++) {
@@ -70,7 +72,10 @@ function rootOf({ files }: TaskDraft): string {
   return /^cd (.+)$/m.exec(String(files['solution/solve.sh']?.data))?.[1] ?? ''
 }
 
-/** Domains come first and evenly, then one of the operations of the domain. Where levels are asked for, operations that are never that hard are left out. */
+/**
+ * Draws the domain first, evenly, then one of its operations. If levels are requested, operations that never get that
+ * hard are left out.
+ */
 function drawPlace(choice: Draws, request: ComposeRequest, level: Level): { domain: string; operation: Operation } {
   const possible = operations.filter(
     ({ name, domains, needs = [] }) =>

@@ -4,7 +4,7 @@ import type { TaskDraft } from '../../../src/core/row.ts'
 import { composeTask } from './compose-task.ts'
 import { tools } from './work.ts'
 
-/** How instructions list the columns of a table, in the words of its shape. */
+/** How instructions list the columns of a table, in the wording of each shape. */
 const listings: readonly RegExp[] = [
   /the first line names the columns \(([^)]*)\)/g,
   /a header line \(([^)]*)\)/g,
@@ -24,7 +24,7 @@ function repeatedColumns({ instruction }: TaskDraft): string[] {
     })
 }
 
-/** Files of the work folder by their path, with a digest, before and as they are expected. */
+/** Files in the work folder by path, with digests, before the work and as expected after it. */
 function treesOf({ files }: TaskDraft) {
   const before = new Map(
     Object.entries(files)
@@ -45,7 +45,7 @@ function sha256(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex')
 }
 
-/** Files that have to go and files that are wanted, where the instruction takes them for the same. */
+/** Files that have to go and files that are wanted, if the instruction treats them as the same. */
 function unwantedFiles(draft: TaskDraft): string[] {
   if (draft.files['tests/paths.txt'] === undefined) return []
   const { before, after } = treesOf(draft)
@@ -62,14 +62,14 @@ function writesTable({ instruction }: TaskDraft): boolean {
   return /(?:Write the result to|The result belongs in) `/.test(instruction)
 }
 
-/** Inputs that are to stay as they are, and that the tests want gone or changed. */
+/** Inputs that the instruction says to leave alone, but that the tests expect gone or changed. */
 function touchedInputs(draft: TaskDraft): string[] {
   if (!/Do not change the input|The input stays as it is|Leave the input untouched/.test(draft.instruction)) return []
   const { before, after } = treesOf(draft)
   return [...before].filter(([path, digest]) => after.get(path) !== `file:${digest}`).map(([path]) => path)
 }
 
-/** Files that a step reads and that stay, where the input has to go and nothing tells them apart from it. */
+/** Files that a step reads and that stay, if the input has to go and nothing tells the two apart. */
 function inputsOrNot(draft: TaskDraft): string[] {
   const { tags } = draft.config!.metadata as { tags: readonly string[] }
   const told = /Leave (.*?) in place/.exec(draft.instruction)?.[1] ?? ''

@@ -1,10 +1,10 @@
 import { type DraftFile, shellQuote } from 'ot-agent'
 import type { Tool, Tree } from './work.ts'
 
-/** The image every task starts from: its essential packages are all that instructions and solutions rely on. */
+/** The base image of every task: instructions and solutions rely only on its essential packages. */
 const baseImage = 'debian:12-slim'
 
-/** What is done besides putting files in place. */
+/** Preparation besides putting files in place. */
 export interface Preparation {
   readonly needs?: readonly Tool[]
   readonly setup?: readonly string[]
@@ -35,7 +35,7 @@ export function renderEnvironment(
   return files
 }
 
-/** Installs what is missing; a base that has it needs no network. */
+/** Installs what is missing; a base image that has it needs no network. */
 function install(needs: readonly Tool[]): string[] {
   if (needs.length === 0) return []
   const packages = needs.flatMap((tool) => (tool === 'gcc' ? ['gcc', 'libc6-dev'] : [tool]))

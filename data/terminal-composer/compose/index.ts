@@ -30,7 +30,9 @@ const options = z.strictObject({
     .describe('Share of tasks that ask for something other than they check, to study defective data.'),
 })
 
-/** Terminal tasks drawn from domain x operation x data shape x constraints x fault, with exact tests, without a model. */
+/**
+ * Terminal tasks drawn from domain x operation x data shape x constraints x fault, with exact tests, without a model.
+ */
 export default definePlugin<Source<TaskDraft>, typeof options>({
   name: 'compose',
   summary: 'Terminal tasks composed from tables of domains, operations, shapes, constraints and faults',

@@ -1,4 +1,4 @@
-/** Vocabulary that tasks are told with. */
+/** The vocabulary of tasks. */
 
 export const adjectives =
   'amber brisk calm copper dusty early fading gentle hollow idle jagged keen late mellow narrow opal paper quiet rapid silver tidal upper velvet windy young zinc north south outer inner plain bright'.split(
@@ -20,7 +20,7 @@ export const lastNames =
     ' ',
   )
 
-/** Surnames that are more than ASCII, all of them within Latin-1. */
+/** Surnames with non-ASCII letters, all within Latin-1. */
 export const accentedNames = ['Müller', 'Nuñez', 'Lefèvre', 'Åberg', 'Gonçalves', 'Jørgensen', 'Peña', 'Bäcker']
 
 export const plainWords =

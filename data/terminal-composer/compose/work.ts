@@ -3,47 +3,50 @@ import type { Draws } from 'ot-agent'
 export const levels = ['easy', 'medium', 'hard'] as const
 export type Level = (typeof levels)[number]
 
-/** Programs that some operations need and that are not essential in Debian. */
+/** Programs that some operations need and that are not among Debian's essential packages. */
 export const tools = ['git', 'sqlite3', 'make', 'gcc'] as const
 export type Tool = (typeof tools)[number]
 
-/** One thing in a folder. A mode is octal digits, and only counts where it is given. */
+/** An entry in a folder. A mode is octal digits, checked only if given. */
 export type Entry =
   | { readonly kind: 'file'; readonly data: string | Uint8Array; readonly mode?: string }
   | { readonly kind: 'link'; readonly to: string }
   | { readonly kind: 'dir'; readonly mode?: string }
-  /** A file that probes look into. */
+  /** A file whose content probes check. */
   | { readonly kind: 'some'; readonly mode?: string }
 
-/** A folder by the paths in it, relative to the folder. */
+/** The content of a folder by relative path. */
 export type Tree = Readonly<Record<string, Entry>>
 
-/** A command that must print exactly this. It runs in the work folder; `$hidden` is the folder of the hidden files, `$scratch` an empty one. */
+/**
+ * A command that must print exactly this. It runs in the work folder; `$hidden` is the folder of hidden files,
+ * `$scratch` an empty one.
+ */
 export interface Probe {
   readonly command: string
   readonly stdout: string
 }
 
-/** What an operation makes of its draw: the folder before and after, how to ask for it, and how to do it. */
+/** What an operation draws: the folder before and after, how to ask for the change, and how to make it. */
 export interface Work {
   /** Paragraphs of the instruction. */
   readonly ask: readonly string[]
   readonly before: Tree
-  /** Shell commands that make more of it, in the work folder, when the environment is built. */
+  /** Shell commands that add to it in the work folder when the environment is built. */
   readonly setup?: readonly string[]
-  /** What must be there in the end; what was there before and is not here must be gone. */
+  /** What must be there in the end; anything from `before` that is not listed here must be gone. */
   readonly after: Tree
   /** Whether anything that is not in `after` makes the work wrong. */
   readonly closed: boolean
   readonly probes?: readonly Probe[]
   /** Files that only the verifier sees. */
   readonly hidden?: Readonly<Record<string, string | Uint8Array>>
-  /** Shell code that does the work, with the work folder as current folder. */
+  /** Shell code that does the work, run in the work folder. */
   readonly solve: string
   readonly axes: Axes
 }
 
-/** Where a task lies in the space that is sampled. */
+/** A task's position in the sampled space. */
 export interface Axes {
   readonly domain: string
   readonly operation: string
@@ -65,7 +68,9 @@ export interface Operation {
   readonly name: string
   readonly domains: readonly string[]
   readonly needs?: readonly Tool[]
-  /** Its difficulty is never called more than this: larger inputs make it no harder, as weaker solvers show (../README.md). */
+  /**
+   * The highest difficulty it is labeled with: larger inputs make it no harder, as weaker solvers show (../README.md).
+   */
   readonly hardest?: Level
   make(draw: Draw, domain: string): Work | null
 }

@@ -1,7 +1,7 @@
 import type { Draws } from 'ot-agent'
 import { byLevel, type Family, lines } from '../family.ts'
 
-/** A filled square from the usual pattern, with digits, rows, columns and bands mixed up. */
+/** A filled square: the standard pattern with its digits, rows, columns and bands shuffled. */
 function filledSudoku(random: Draws): number[][] {
   const order = () =>
     random.shuffle([0, 1, 2]).flatMap((band) => random.shuffle([0, 1, 2]).map((row) => band * 3 + row))
@@ -10,7 +10,7 @@ function filledSudoku(random: Draws): number[][] {
   return rows.map((row) => columns.map((column) => digits[(row * 3 + Math.floor(row / 3) + column) % 9] ?? 0))
 }
 
-/** Fill a 9 x 9 square. */
+/** Fill in a 9 x 9 sudoku. */
 export const sudoku: Family = {
   name: 'sudoku',
   draw: (random, level) => {
@@ -106,7 +106,7 @@ END {
 }`,
 }
 
-/** A shortest way through a maze. */
+/** Find a shortest path through a maze. */
 export const maze: Family = {
   name: 'maze',
   draw: (random, level) => {

@@ -1,6 +1,6 @@
 import { byLevel, type Family, lines } from '../family.ts'
 
-/** Letters for digits. */
+/** Find the digit each letter stands for. */
 export const cryptarithm: Family = {
   name: 'cryptarithm',
   draw: (random, level) => {
@@ -32,7 +32,7 @@ END {
 }`,
 }
 
-/** As much value as possible within a weight. */
+/** Pack as much value as possible within a weight limit. */
 export const knapsack: Family = {
   name: 'knapsack',
   draw: (random, level) => {
@@ -74,7 +74,7 @@ file == 3 { if (!($1 in weight) || NF != 1 || seen[$1]++) bad = 1; w += weight[$
 END { if (!bad && w <= limit && v == fact["best"]) accept() }`,
 }
 
-/** Numbers that add up. */
+/** Choose numbers that add up to a total. */
 export const subsetSum: Family = {
   name: 'subset-sum',
   draw: (random, level) => {

@@ -1,6 +1,6 @@
 import { byLevel, type Family, lines } from '../family.ts'
 
-/** Clauses that must all be true. */
+/** Satisfy every clause. */
 export const satisfy: Family = {
   name: 'satisfy',
   draw: (random, level) => {
@@ -39,7 +39,7 @@ END {
 }`,
 }
 
-/** Colour a map. */
+/** Color a map. */
 export const colouring: Family = {
   name: 'colouring',
   draw: (random, level) => {
@@ -72,7 +72,7 @@ END {
 }`,
 }
 
-/** An order of jobs that meets every deadline. */
+/** Order jobs so that every deadline is met. */
 export const scheduling: Family = {
   name: 'scheduling',
   draw: (random, level) => {

@@ -1,12 +1,12 @@
 import { byLevel, type Family, lines } from '../family.ts'
 
-/** Words that can be laddered; the puzzle gives some of them. */
+/** Words for ladders; each puzzle lists some of them. */
 const vocabulary =
   'bale ball bald bold bolt bole bore bare bard barn born corn core cord card care care case cast cost coat boat bolt belt bell tell tall tale tile till tilt time tame same some sole pole pale pall pill pile mile mild mind mine mane made mode code cove cave save sale salt silt sill sell seal real reel feel fell fall fail mail main rain ruin rein vein veil heel heal head lead load road roar boar bear dear deer peer pear peat meat moat moot root rout pout pour four foul fowl bowl'.split(
     ' ',
   )
 
-/** From one word to another, a letter at a time. */
+/** Get from one word to another, one letter at a time. */
 export const wordLadder: Family = {
   name: 'word-ladder',
   draw: (random, level) => {

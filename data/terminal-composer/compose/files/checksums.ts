@@ -8,7 +8,7 @@ function digest(kind: string, data: string | Uint8Array): string {
   return createHash(kind).update(data).digest('hex')
 }
 
-/** What is left of some files when some are changed, some gone and two new; and the lines that say so, sorted. */
+/** Some files after a few were changed, a few removed and two added; and the sorted lines that report it. */
 function damage(draw: Draw, texts: ReadonlyMap<string, string>) {
   const { random } = draw
   const lines: string[] = []

@@ -104,5 +104,5 @@ done`,
   },
 }
 
-/** Operations on how texts are encoded. */
+/** Operations on text encodings. */
 export const encodingOperations: readonly Operation[] = [decode, lineEndings]

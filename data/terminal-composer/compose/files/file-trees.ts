@@ -64,7 +64,7 @@ const byEnding: Operation = {
       shape: 'tree',
       faults: nameFaults(files),
       ask: [ask],
-      // The old folders are named, so that the tests see whether they are gone.
+      // Lists the old folders, so that the tests notice whether they are gone.
       before: { ...folders(Object.keys(files)), ...trees(files) },
       after: trees(Object.fromEntries(moved)),
       solve: `find . -type f -not -path './${target}/*' -print0 | while IFS= read -r -d '' path; do
@@ -176,5 +176,5 @@ printf '%s\\n' "$list" > ${report}`,
   },
 }
 
-/** Operations on files and folders as such. */
+/** Operations on files and folders as a whole. */
 export const treeOperations: readonly Operation[] = [renameBatch, byEnding, removeCopies, flatten, sizeReport]

@@ -102,5 +102,5 @@ ${fixed ? `find . -type f -perm ${mask} -exec chmod ${mask.slice(1).replace('=',
   },
 }
 
-/** Operations on who may do what with files. */
+/** Operations on file permissions. */
 export const permissionOperations: readonly Operation[] = [modes, modeReport]

@@ -7,9 +7,9 @@ interface Script {
   readonly name: string
   readonly spec: string
   readonly good: string
-  /** What is right, and what a broken copy has in its place. */
+  /** The correct text, and what a broken copy has instead. */
   readonly bugs: readonly (readonly [right: string, wrong: string])[]
-  /** Input that every bug trips over, the words after it on the command line, and what must be printed. */
+  /** Input that triggers every bug, the command-line arguments, and the expected output. */
   readonly example: (random: Draws) => { readonly input: string; readonly args: string; readonly stdout: string }
 }
 

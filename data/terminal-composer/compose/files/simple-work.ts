@@ -1,6 +1,6 @@
 import type { Draw, Probe, Tree, Work } from '../work.ts'
 
-/** What an operation on files has to say; the rest is the same for all of them. */
+/** What an operation on files has to provide; everything else is the same for all of them. */
 export interface SimpleWork {
   readonly domain: string
   readonly operation: string
@@ -14,11 +14,11 @@ export interface SimpleWork {
   readonly probes?: readonly Probe[]
   readonly hidden?: Work['hidden']
   readonly solve: string
-  /** More may lie about than is known beforehand. */
+  /** Files that nobody can predict may appear, so extra files are never forbidden. */
   readonly isOpen?: boolean
 }
 
-/** Completes a work; half of them forbid to leave anything else behind. */
+/** Completes a work; about half of them forbid leaving anything else behind. */
 export function simpleWork({ random }: Draw, work: SimpleWork): Work {
   const closed = random.chance(0.5) && !work.isOpen
   const more = closed

@@ -1,7 +1,7 @@
 import { nouns, plainWords } from '../words.ts'
 import { type Draw, file, type Tree } from '../work.ts'
 
-/** Endings of the names of some files. */
+/** File name endings to draw from. */
 export const endings = ['txt', 'log', 'csv', 'md', 'json', 'conf', 'bak', 'tmp']
 
 /** Some lines of words. */
@@ -31,13 +31,13 @@ export const trees = (files: Readonly<Record<string, string>>): Tree =>
 export const base = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 /** What follows the last dot. */
 export const endingOf = (path: string) => path.slice(path.lastIndexOf('.') + 1)
-/** What is difficult about the names. */
+/** Which difficulties the names have. */
 export const nameFaults = (files: object) =>
   Object.keys(files).some((path) => path.includes(' ')) ? ['spaces-in-names'] : []
-/** Byte order. */
+/** Compares in byte order. */
 export const inBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-/** The folders that some paths lie in. */
+/** The folders that contain these paths. */
 export function folders(paths: readonly string[]): Tree {
   const all = paths.flatMap((path) =>
     path

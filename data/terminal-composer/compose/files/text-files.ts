@@ -218,5 +218,5 @@ done > ${out}`,
   },
 }
 
-/** Operations on texts. */
+/** Operations on text files. */
 export const textOperations: readonly Operation[] = [wordCount, extractPattern, contents, deadReferences]

@@ -23,14 +23,20 @@ interface Wanted {
   readonly naive: boolean
 }
 
-/** Whether a user has a permission (4 read, 2 write, 1 search): the first of owner, group and others that fits decides. */
+/**
+ * Whether a user has a permission (4 read, 2 write, 1 search): decided by the first of owner, group and others that
+ * applies.
+ */
 function grants({ groups }: System, node: Node, { user, bit, naive }: Wanted): boolean {
   const isMember = groups.get(node.group)?.includes(user) ?? false
   const triples = [...(node.owner === user ? [node.mode >> 6] : []), ...(isMember ? [node.mode >> 3] : []), node.mode]
   return naive ? triples.some((triple) => (triple & bit) !== 0) : ((triples[0] ?? 0) & bit) !== 0
 }
 
-/** Who may do something with each file. A naive reader takes permissions together, or forgets the folders above. */
+/**
+ * The users with some access to each file. A naive reader combines the permission triples, or forgets the parent
+ * folders.
+ */
 function listAccess(system: System, bit: number, naive: 'none' | 'any-triple' | 'no-folders' = 'none'): string[] {
   const byPath = new Map(system.nodes.map((node) => [node.path, node]))
   const above = (path: string) =>
@@ -187,5 +193,5 @@ for my $path (keys %node) {
 END_OF_PERL`
 }
 
-/** Operations on who may do what. */
+/** Operations on access rights. */
 export const accountOperations: readonly Operation[] = [whoMay]

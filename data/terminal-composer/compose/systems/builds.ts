@@ -89,7 +89,7 @@ function drawSite(random: Draws): Site {
   return { files, pages, html: (page) => ended(bodies.get(page) ?? '').replace(`@include ${wide}\n`, () => full) }
 }
 
-/** Builds, builds again, touches a part of a part and then a page, and takes a page away. */
+/** Builds twice, touches a part of a part and then a page, and removes a page. */
 function probeOf(script: string, label: string, { pages, html }: Site) {
   const [gone = '', touched = ''] = pages
   const told = (built: (nth: number) => boolean, all = pages) =>

@@ -119,7 +119,7 @@ function tally(text: string, most: number): string {
     .join('')
 }
 
-/** Eight words that repeat and two that occur once; the last has no line feed after it. */
+/** Eight words that repeat and two that occur once; no line feed after the last. */
 function drawText(random: Draws): string {
   const [one = '', two = '', ...stock] = random.few(plainWords, 10)
   const many = Array.from({ length: 90 }, () => random.pick(stock)).map((word) =>

@@ -54,7 +54,7 @@ const bugs: readonly Bug[] = [
   ['exit 2', 'exit 1'],
 ]
 
-/** Programs that are started, and what is looked at: each part fails with some of the bugs. */
+/** Starts programs and inspects them: each part fails with some of the bugs. */
 const probe = (
   script: string,
   name: string,

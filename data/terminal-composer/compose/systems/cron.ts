@@ -1,11 +1,11 @@
 import type { Draws } from 'ot-agent'
 
-/** A line of a crontab and the minutes, hours, days, months and weekdays it stands for. */
+/** A crontab line and the minutes, hours, days, months and weekdays it stands for. */
 export interface CronJob {
   readonly name: string
   readonly expression: string
   readonly fields: readonly (readonly number[])[]
-  /** Days of the month and of the week are both given: either is enough. */
+  /** Both days of the month and days of the week are given: matching either is enough. */
   readonly eitherDay: boolean
 }
 
@@ -39,7 +39,7 @@ export function drawJob(random: Draws, name: string, rich: boolean): CronJob {
   }
 }
 
-/** The runs of jobs from one minute to another, both included, as `YYYY-MM-DD HH:MM NAME`, in order of time, then of name. */
+/** The runs of jobs between two minutes, both included, as `YYYY-MM-DD HH:MM NAME`, ordered by time, then name. */
 export function runsOf(jobs: readonly CronJob[], from: number, to: number, either = true): string[] {
   const runs: string[] = []
   for (let at = from; at <= to; at += 60_000) {
@@ -86,7 +86,7 @@ function hours(random: Draws, stepped: boolean): Field {
   return { text: `${from}-${to}${by > 1 ? `/${by}` : ''}`, values: between(from, to, by) }
 }
 
-/** Sunday is 0 and 7, and days have names. */
+/** Sunday is both 0 and 7, and days have names. */
 function weekdays(random: Draws, rich: boolean): Field {
   if (!rich) return { text: '1-5', values: between(1, 5) }
   const values = random.few(between(0, 6), random.int(1, 3)).sort((a, b) => a - b)

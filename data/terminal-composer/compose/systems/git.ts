@@ -6,11 +6,11 @@ interface Commit {
   readonly author: string
   readonly subject: string
   readonly at: number
-  /** Files that it writes, or deletes where there is no text. */
+  /** Files that it writes, or deletes if the text is null. */
   readonly files: ReadonlyMap<string, string | null>
 }
 
-/** A history as `git fast-import` reads it. */
+/** A history in the format of `git fast-import`. */
 function importStream(commits: readonly Commit[]): string {
   const data = (text: string) => `data ${Buffer.byteLength(text)}\n${text}\n`
   return commits
@@ -24,7 +24,7 @@ function importStream(commits: readonly Commit[]): string {
     .join('\n')
 }
 
-/** Build commands that make a repository of the stream. */
+/** Build commands that turn the stream into a repository. */
 const setup = [
   'git init -q -b main repo',
   'git -C repo fast-import --quiet < history.stream',
@@ -67,7 +67,7 @@ const recover: Operation = {
       .map((name) => `${random.pick(['doc', 'src', 'etc'])}/${name}.txt`)
     commit(new Map([path, ...others].map((name) => [name, someText(draw)])))
     let text = ''
-    // Deleted, brought back and deleted again, the harder it is; the last text is the one that counts.
+    // Deleted, restored and deleted again, more often at harder levels; only the last text is correct.
     for (let life = byLevel(level, 1, 1, 2); life > 0; life--) {
       for (let nth = random.int(2, byLevel(level, 2, 4, 6)); nth > 0; nth--) {
         text = someText(draw)

@@ -5,12 +5,12 @@ interface Service {
   readonly seed: number
   readonly records: number
   readonly page: number
-  /** Every request with a number that this divides is answered with 503. */
+  /** Every request whose number is divisible by this gets a 503. */
   readonly busy: number
   readonly groups: readonly string[]
 }
 
-/** The records of the service, from the same generator as in its program. */
+/** The service's records, from the same generator as in its program. */
 function recordsOf({ seed, records, groups }: Service): { readonly group: string; readonly amount: number }[] {
   let at = BigInt(seed)
   const next = (below: number) => {
@@ -171,5 +171,5 @@ function tellHarvest({ random, root, level }: Draw, { path, out, port }: Told): 
   ]
 }
 
-/** Operations that ask a web service. */
+/** Operations that query a web service. */
 export const harvestOperations: readonly Operation[] = [harvest]

@@ -2,7 +2,7 @@ import type { Draws } from 'ot-agent'
 import { plainWords } from '../words.ts'
 import type { Bug } from './repair.ts'
 
-/** A small web service, what is told of it, and how it answers. */
+/** A small web service, its description in the instruction, and how it answers. */
 export interface HttpService {
   readonly name: string
   /** Routes, as an instruction lists them. */
@@ -10,9 +10,9 @@ export interface HttpService {
   /** The subroutine `answer` in Perl. */
   readonly code: (things: string) => string
   readonly bugs: readonly Bug[]
-  /** Records that it starts with. */
+  /** Its initial records. */
   readonly data: (random: Draws) => Map<string, string>
-  /** Requests in order, as method, target and body, and what each must give. */
+  /** Requests in order, as method, target and body, with the required reply to each. */
   readonly talk: (random: Draws, data: Map<string, string>, things: string) => readonly Exchange[]
 }
 
@@ -115,7 +115,7 @@ const counters: HttpService = {
     [': (404, "not found\\n")', ': (200, "0\\n")'],
     ["if ($method eq 'POST')", "if ($method ne 'GET')"],
   ],
-  // Totals of one, two and three digits, so that it shows when they are compared as texts.
+  // Totals of one, two and three digits, to reveal a comparison as text.
   data: (random) =>
     new Map(
       [9, 104, ...Array.from({ length: 7 }, () => random.int(2, 120))].map((total) => [
@@ -206,5 +206,5 @@ const notes: HttpService = {
   },
 }
 
-/** The services that there are. */
+/** All services. */
 export const httpServices: readonly HttpService[] = [lookup, counters, notes]

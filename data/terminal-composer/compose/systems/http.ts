@@ -5,7 +5,7 @@ import { type Bug, breakProgram, drawBugs, repairShell } from './repair.ts'
 
 const resources = 'items parts books rooms tools plants songs routes orders boats maps seeds'.split(' ')
 
-/** A server around the subroutine `answer`. It is told a port and a file of records. */
+/** A server around the subroutine `answer`. Its arguments are a port and a file of records. */
 const server = (answer: string) => `#!/usr/bin/perl
 use strict;
 use warnings;
@@ -57,7 +57,7 @@ sub decode {
 
 ${answer}`
 
-/** Bugs of the server itself. Those of bodies and of queries show only in services that have them. */
+/** Bugs of the server itself. Bugs in bodies and queries show only in services that have them. */
 const serverBugs: readonly Bug[] = [
   ['length($text) .', '(length($text) + 1) .'],
   ['[0-9A-Fa-f]{2}', '[0-9]{2}'],
@@ -78,7 +78,7 @@ function bugsOf({ name, bugs }: HttpService): readonly Bug[] {
   return [...bugs, ...shared, ...(name === 'lookup' ? queryBugs : bodyBugs)]
 }
 
-/** Starts the server on a free port, sends requests and prints what came back. */
+/** Starts the server on a free port, sends requests and prints the replies. */
 const clientScript = `use strict;
 use IO::Socket::INET;
 my ($program, $data, $requests) = @ARGV;

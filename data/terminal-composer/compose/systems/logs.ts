@@ -14,7 +14,7 @@ interface Line {
   readonly text: string
 }
 
-/** The services and how each writes a line. Only the first has a clock that is not UTC. */
+/** The services and how each writes a line. Only the first has a clock that is not in UTC. */
 const writers: readonly (readonly [name: string, write: (line: Line) => string])[] = [
   [
     'gateway',

@@ -8,7 +8,10 @@ type Table = readonly (readonly string[])[]
 type Tables = ReadonlyMap<string, Table>
 type Statement = readonly string[]
 
-/** The tables after a statement, or null when it names a table or a column that is not there, or one that is there already. */
+/**
+ * The tables after a statement, or null if it names a table or column that is missing, or creates one that already
+ * exists.
+ */
 function run(tables: Tables, [what = '', name = '', a = '', b = '', c = '', d = '']: Statement): Tables | null {
   const table = tables.get(name)
   if (!table) return null
@@ -40,7 +43,7 @@ function run(tables: Tables, [what = '', name = '', a = '', b = '', c = '', d = 
   }
 }
 
-/** All statements or none. */
+/** Runs all statements or none. */
 function runAll(tables: Tables, statements: readonly Statement[]): Tables | null {
   return statements.reduce<Tables | null>((now, statement) => now && run(now, statement), tables)
 }
@@ -83,7 +86,7 @@ interface Migration {
   readonly statements: readonly Statement[]
 }
 
-/** A migration that fits the tables, and what it makes of them. */
+/** A migration that fits the tables, and the tables after it. */
 function drawMigration(draw: Draw, number: number, tables: Tables): { migration: Migration; next: Tables } {
   const { random, level } = draw
   const name = `${number}-${random.pick(['add', 'clean', 'rework', 'prepare'])}-${random.pick(nouns)}`
@@ -104,11 +107,11 @@ interface History {
   readonly pending: readonly Migration[]
   readonly before: Tables
   readonly after: Tables
-  /** How many of those that are pending succeed. */
+  /** How many of the pending migrations succeed. */
   readonly succeed: number
 }
 
-/** Migrations that were applied and those that are pending; a later one may have been applied first, as happens when branches are merged. */
+/** Applied and pending migrations; a later one may have been applied first, as happens when branches are merged. */
 function drawHistory(draw: Draw): History {
   const { random, level } = draw
   const numbers = Array.from({ length: byLevel(level, 4, 7, 11) }, (_, nth) => nth + byLevel(level, 1, 6, 5))
@@ -147,7 +150,7 @@ const migrate: Operation = {
     const isThin = [...after.values()].some((table) => table.length < 3 || (table[0]?.length ?? 0) < 2)
     if (isThin || pending.some(({ statements }) => statements.length < 2) || succeed < 2) return null
     const failed = pending[succeed]
-    // The last statement of the one that fails must be what fails: it names a table that is there by then.
+    // The failing migration must fail at its last statement, which drops a missing column, and not before.
     if (failed && runAll(after, failed.statements.slice(0, -1)) === null) return null
     if (failed && runAll(after, failed.statements) !== null) return null
     const folder = random.pick(['migrations', 'changes', 'schema'])
@@ -253,5 +256,5 @@ done
 rm -rf /tmp/tables /tmp/migrate.pl`
 }
 
-/** Operations on tables that change step by step. */
+/** Operations on schema migrations. */
 export const migrationOperations: readonly Operation[] = [migrate]

@@ -23,7 +23,7 @@ const programs = [
   'java -jar app.jar',
 ]
 
-/** A forest: services are children of process 1, everything else is below one of them. */
+/** A forest: services are children of process 1, everything else descends from one of them. */
 function drawProcesses({ random, level }: Draw): readonly Process[] {
   const users = random.few(firstNames, 3).map((name) => name.toLowerCase())
   const pids = [...new Set(Array.from({ length: byLevel(level, 14, 30, 60) }, () => random.int(40, 32_000)))]
@@ -48,7 +48,7 @@ function drawProcesses({ random, level }: Draw): readonly Process[] {
   return processes
 }
 
-/** A process with all below it; a naive reader stops at its children. */
+/** A process's descendants; a naive reader stops at its children. */
 function familyOf(all: readonly Process[], pid: number, deep: boolean): readonly Process[] {
   const children = all.filter(({ parent }) => parent === pid)
   return children.flatMap((child) => [child, ...(deep ? familyOf(all, child.pid, true) : [])])
@@ -121,5 +121,5 @@ END {
   },
 }
 
-/** Operations on lists of processes. */
+/** Operations on process lists. */
 export const processTreeOperations: readonly Operation[] = [processTree]

@@ -9,9 +9,9 @@ interface Event {
 }
 
 interface Rules {
-  /** Seconds after which a message that was taken and not acknowledged is in the queue again. */
+  /** Seconds until a message that was taken but not acknowledged returns to the queue. */
   readonly timeout: number
-  /** After this many failed attempts a message is dead. */
+  /** A message is dead after this many failed attempts. */
   readonly most: number
 }
 
@@ -21,7 +21,7 @@ interface Message {
   takenAt: number
 }
 
-/** The state of each message at a time, with or without regard to timeouts. */
+/** The state of each message at a point in time, with or without timeouts. */
 function replay(events: readonly Event[], rules: Rules, end: number, withTimeouts = true): Map<string, Message> {
   const messages = new Map<string, Message>()
   const giveUp = (message: Message) => {
@@ -63,7 +63,7 @@ function drawEvents(
       if (what === 'ack' && random.chance(0.8)) break
     }
   }
-  // Times are all different, so that the order of events is their order in time.
+  // All times differ, so that the order of events is their order in time.
   const inTime = random.shuffle(events).sort((a, b) => a.at - b.at)
   let last = -1
   const spread = inTime.map((event) => {

@@ -1,9 +1,9 @@
 import type { Draws } from 'ot-agent'
 
-/** What is right within one line of a program, and what a broken copy has in its place. */
+/** The correct text within one line of a program, and what a broken copy has instead. */
 export type Bug = readonly [right: string, wrong: string]
 
-/** A program with some of its bugs, or null when two of them are in each other's way. */
+/** A program with some of its bugs, or null if two of them interfere. */
 export function breakProgram(good: string, bugs: readonly Bug[]): string | null {
   let broken = good
   for (const [right, wrong] of bugs) {
@@ -13,7 +13,7 @@ export function breakProgram(good: string, bugs: readonly Bug[]): string | null 
   return broken
 }
 
-/** Draws bugs in different lines. */
+/** Draws bugs on different lines. */
 export function drawBugs(random: Draws, good: string, bugs: readonly Bug[], count: number): readonly Bug[] {
   const lineOf = ([right]: Bug) => good.slice(0, good.indexOf(right)).split('\n').length
   const drawn: Bug[] = []
@@ -24,7 +24,7 @@ export function drawBugs(random: Draws, good: string, bugs: readonly Bug[], coun
   return drawn
 }
 
-/** Shell code that puts the lines right that differ. */
+/** Shell code that corrects the lines that differ. */
 export function repairShell(path: string, broken: string, good: string): string {
   const [from, to] = [broken.split('\n'), good.split('\n')]
   if (from.length !== to.length) throw new Error(`${path}: a bug changes the number of lines`)

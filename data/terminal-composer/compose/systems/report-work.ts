@@ -3,17 +3,17 @@ import { type Constraint, constraints } from '../tables/constraints.ts'
 import { shapes } from '../tables/shapes.ts'
 import { byLevel, type Draw, file, type Tree, type Work } from '../work.ts'
 
-/** What an operation has to say whose result is one text file. */
+/** What an operation whose result is one text file has to provide. */
 export interface ReportWork extends Omit<SimpleWork, 'after' | 'constraints'> {
   readonly out: string
   readonly text: string
-  /** What else is there in the end; as before when nothing is said. */
+  /** Everything else that is there in the end; by default, the same as before. */
   readonly after?: Tree
   /** Bash that prints the text. */
   readonly solve: string
 }
 
-/** Constraints of tables that ask nothing of a table. */
+/** Table constraints that do not need a table. */
 const textual = ['crlf-output', 'gzip-output', 'no-final-newline', 'checksum-file', 'output-mode']
 
 /** Completes a work whose result is one text file; some of them ask for more than its content. */
@@ -51,7 +51,7 @@ function isTextual({ name }: Constraint): boolean {
   return textual.includes(name)
 }
 
-/** Lines as the text of a file. */
+/** Joins lines into the text of a file. */
 export function lines(all: readonly string[]): string {
   return all.map((line) => `${line}\n`).join('')
 }

@@ -7,7 +7,7 @@ import { lines, reportWork } from './report-work.ts'
 const day = 86_400_000
 const stamp = (time: number) => new Date(time).toISOString().slice(0, 16).replace('T', ' ')
 
-/** A crontab, the time it is looked at, and its runs in that time. */
+/** A crontab, a time span, and the runs in it. */
 function drawTable({ random, level }: Draw) {
   const names = random.few(nouns, byLevel(level, 3, 5, 7))
   const verbs = ['backup', 'sync', 'report', 'rotate', 'prune']

@@ -4,7 +4,7 @@ import { plainWords } from '../words.ts'
 import { byLevel, type Draw, file, type Operation } from '../work.ts'
 import { type Bug, breakProgram, drawBugs, repairShell } from './repair.ts'
 
-/** A protocol of lines over TCP. `say` answers one line; a connection and the whole server have a state each. */
+/** A line protocol over TCP. `say` answers one line; each connection has its own state, and so has the server. */
 interface Protocol {
   readonly name: string
   readonly rules: readonly string[]
@@ -12,7 +12,7 @@ interface Protocol {
   readonly bugs: readonly Bug[]
   readonly say: (line: string, own: State, all: State) => string
   readonly draw: (random: Draws) => string
-  /** Lines that every talk begins with, so that each bug shows; and the one that asks for what a connection keeps. */
+  /** Lines that open every conversation, so that each bug shows; and the request for a connection's own state. */
   readonly begin: readonly string[]
   readonly own: string
 }
@@ -166,7 +166,7 @@ const serverBugs: readonly Bug[] = [
   ['"BYE\\n"; leave', '"OK\\n"; leave'],
 ]
 
-/** Starts the server on a free port, does what each line of the script says, and prints the lines that come back. */
+/** Starts the server on a free port, performs each line of the script, and prints the replies. */
 const dialogueScript = `use strict;
 use IO::Socket::INET;
 my ($program, $script) = @ARGV;
@@ -193,7 +193,7 @@ while (<$in>) {
 }
 `
 
-/** What two clients say in turn, in one piece, in pieces, or several lines at once, and what they hear. */
+/** What two clients send in turn, whole, in pieces, or several lines at once, and what they receive. */
 function drawTalk(
   random: Draws,
   { say, draw, begin, own }: Protocol,

@@ -22,7 +22,7 @@ function drawShop({ random, level }: Draw): Shop {
   const customers = names.map((name, at) => ({ id: at + 1, name, city: random.pick(cities) }))
   const orders = Array.from({ length: byLevel(level, 20, 60, 160) }, (_, at) => ({
     id: at + 1,
-    // The last two customers have no orders, and some orders belong to customers that are gone.
+    // The last two customers have no orders, and some orders belong to deleted customers.
     customer: random.chance(0.1) ? 900 + random.int(1, 9) : random.int(1, names.length - 2),
     status: random.pick(['paid', 'paid', 'open', 'void']),
     cents: random.int(100, 90_000),

@@ -13,7 +13,7 @@ function checksum(text: string): string {
   return sum.toString(16).padStart(4, '0')
 }
 
-/** Transactions that overlap; some never end. */
+/** Overlapping transactions, some of which never end. */
 function drawChanges({ random, level }: Draw): readonly Change[] {
   const keys = random.few(nouns, byLevel(level, 8, 12, 18))
   const open = new Map<string, number>()
@@ -41,7 +41,7 @@ function drawChanges({ random, level }: Draw): readonly Change[] {
   return changes
 }
 
-/** What is stored after all commits; a naive reader takes every change as it comes. */
+/** What is stored after all commits; a naive reader applies every change as it comes. */
 function settle(changes: readonly Change[], naive = false): string[] {
   const stored = new Map<string, string>()
   const pending = new Map<string, Change[]>()
@@ -84,7 +84,7 @@ const recoverStore: Operation = {
         const line = change.join(' ')
         return `${checksum(nth === from ? `${line}.` : line)} ${line}`
       })
-      // Numbers without leading zeros: the order of names is not the order of segments.
+      // Numbers without leading zeros, so that sorting by name does not give the order of segments.
       before[`${folder}/${at + 8}.seg`] = file(lines(text))
     }
     const text = settle(kept)
@@ -158,10 +158,10 @@ function tellStore({ random, root }: Draw, { folder, out, parts }: Told): string
   ]
 }
 
-/** Only where there are more segments can a transaction go on after a part of it was lost. */
+/** Only with several segments can a transaction continue after part of it was lost. */
 function lost(parts: number, rule: string): string {
   return parts === 1 ? '' : ` ${rule}`
 }
 
-/** Operations on databases in files. */
+/** Operations on file-based databases. */
 export const storeOperations: readonly Operation[] = [recoverStore]

@@ -70,7 +70,10 @@ test('the tasks of the studies ask for what they asked for before there were mor
   expect(hash.digest('hex')).toBe('70d760c27b59a877c65866e4c268ec607584aaaaa863cecf36d80531b22f7220')
 })
 
-/** Tests and stated difficulty may get better, and two sentences did that were unclear or false where other files are asked for or read. */
+/**
+ * Tests and stated difficulty may improve, and so did two sentences that were unclear or wrong when other files are
+ * requested or read.
+ */
 function seenBySolvers({ name, instruction, files }: TaskDraft) {
   const asBefore = instruction
     .replace('besides what is asked for here has to go', 'besides the result has to go')

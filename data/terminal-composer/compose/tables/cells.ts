@@ -1,7 +1,7 @@
 import { accentedNames, firstNames, lastNames } from '../words.ts'
 import type { CellSource } from './table.ts'
 
-/** Unique keys such as `L-0412`, in a random but growing order. */
+/** Unique keys such as `L-0412`, ascending with random gaps. */
 export function id(prefix: string): CellSource {
   return {
     kind: 'id',
@@ -13,7 +13,7 @@ export function id(prefix: string): CellSource {
   }
 }
 
-/** People; about one in eight with letters beyond ASCII. */
+/** Names of people; about one in eight has letters beyond ASCII. */
 export const person: CellSource = {
   kind: 'name',
   begin: () => (random) => {
@@ -22,7 +22,7 @@ export const person: CellSource = {
   },
 }
 
-/** One of a few values; a table uses some of those given. */
+/** One of a few values; each table uses only some of the given ones. */
 export function category(values: string): CellSource {
   return {
     kind: 'category',
@@ -37,12 +37,12 @@ export function int(min: number, max: number): CellSource {
   return { kind: 'int', begin: () => (random) => String(random.int(min, max)) }
 }
 
-/** An amount with two decimals, between whole amounts. */
+/** An amount with two decimals, between two whole amounts. */
 export function money(min: number, max: number): CellSource {
   return { kind: 'money', begin: () => (random) => (random.int(min * 100, max * 100) / 100).toFixed(2) }
 }
 
-/** Days of some months that begin in a random month of these years. */
+/** Days within a few months, starting in a random month of these years. */
 export function date(firstYear: number, lastYear: number): CellSource {
   return {
     kind: 'date',

@@ -15,7 +15,7 @@ import { tellTable } from './tell.ts'
 
 const steps: readonly Step[] = [...filterSteps, ...enrichSteps, ...reduceSteps, ...arrangeSteps]
 
-/** Every step as an operation: it is in the chain for sure, others may come before and after it. */
+/** Every step as an operation: it is always part of the chain, and others may come before and after it. */
 export const tableOperations: readonly Operation[] = steps.map((step) => ({
   name: step.name,
   domains: tableDomains.map(({ name }) => name),
@@ -48,12 +48,12 @@ function composeTable(draw: Draw, domain: TableDomain, main: Step): Work | null 
   return work(draw, drawn, { before, axes, partNames })
 }
 
-/** A task on records with its data: what it begins with and what must come out. */
+/** A task on records with its data: the input and the expected result. */
 interface DrawnTable {
   readonly draft: TableDraft
   readonly input: ReturnType<typeof drawInput>
   readonly result: Table
-  /** The same task on other data. */
+  /** The same task with other data. */
   readonly again: (label: string) => { readonly parts: readonly Buffer[]; readonly result: Table }
 }
 
@@ -96,14 +96,14 @@ function compression({ files }: Faults): string {
   return files.find(({ ending }) => ending)?.ending ?? ''
 }
 
-/** What both kinds of work have. */
+/** What both kinds of work share. */
 interface Given {
   readonly before: Tree
   readonly axes: Omit<Work['axes'], 'constraints'>
   readonly partNames: readonly string[]
 }
 
-/** The work is done once, and a file is left that has to be right, under some more conditions. */
+/** The work is done once and leaves a file that has to be correct and meet some more conditions. */
 function fileWork(draw: Draw, { draft, input, result }: DrawnTable, { before, axes, partNames }: Given): Work {
   const text = draft.to.render(result)
   const chosen = drawConstraints(draw)
@@ -132,9 +132,9 @@ function fileWork(draw: Draw, { draft, input, result }: DrawnTable, { before, ax
   }
 }
 
-/** The main step with steps of other phases around it, more of them the harder it is. */
+/** The main step surrounded by steps of other phases, more of them at harder levels. */
 function drawChain({ random, level, root }: Draw, domain: TableDomain, main: Step, clean: Table): DrawnStep[] | null {
-  // What a step adds to records would be lost when they are brought together, so a chain does one of the two.
+  // Reducing records would lose what another step adds to them, so a chain does only one of the two.
   const middle = main.phase === 'filter' || main.phase === 'arrange' ? [random.pick(['enrich', 'reduce'] as const)] : []
   const around = ['filter', 'filter', ...middle, 'arrange'].filter(
     (phase) => phase === 'filter' || phase !== main.phase,
@@ -157,14 +157,14 @@ function drawChain({ random, level, root }: Draw, domain: TableDomain, main: Ste
     for (const path of files) usedFiles.add(path)
     chain.push(drawn)
     const next = drawn.apply(table)
-    // A filter that lets everything pass asks for nothing.
+    // A filter that passes everything asks for nothing.
     if (step.phase === 'filter' && next.rows.length === table.rows.length) return null
     table = next
   }
   return chain
 }
 
-/** After records were brought together, columns of some kinds are gone. */
+/** Reducing records removes columns of some kinds. */
 function canDraw(step: Step, table: Table): boolean {
   if (step.phase !== 'arrange') return true
   return table.columns.some(({ kind }) => kind === 'int' || kind === 'money')
@@ -182,7 +182,7 @@ function drawConstraints({ random, level }: Draw): Constraint[] {
     )
     if (chosen.length < count && isFree) chosen.push(constraint)
   }
-  // What is written beside the result comes before its mode and after its form; the source goes last.
+  // Extra files come after the form and before the mode; the source goes last.
   return ['form', 'beside', 'mode', 'source', 'rest'].flatMap((on) =>
     chosen.filter((constraint) => constraint.on === on),
   )
@@ -223,7 +223,7 @@ ${more.join('\n')}
 `
 }
 
-/** The same work, but as a script that has to do it for unseen data. */
+/** The same work, but as a script that has to handle unseen data. */
 function scriptWork(draw: Draw, { draft, again }: DrawnTable, { before, axes, partNames }: Given): Work | null {
   const { random, root } = draw
   const script = `${random.pick(['run', 'convert', 'process', 'job', 'make-report'])}.sh`
@@ -236,7 +236,7 @@ function scriptWork(draw: Draw, { draft, again }: DrawnTable, { before, axes, pa
       hidden[`${label}/${partNames[at]}`] = data
     })
     const input = `"$scratch/in/${draft.input}"`
-    // Twice, because doing it again must change nothing.
+    // Twice, because repeating the work must change nothing.
     const run = `bash "${root}/${script}" ${input} "$scratch/result"`
     const command = `mkdir "$scratch/in" && cp -r "$hidden/${label}/." "$scratch/in" && cd "$scratch" && ${run} > /dev/null && ${run} > /dev/null && cat "$scratch/result"`
     probes.push({ command, stdout: draft.to.render(result) })

@@ -4,7 +4,7 @@ import { file, type Probe, type Tree } from '../work.ts'
 import type { Shape } from './shapes.ts'
 import type { Table } from './table.ts'
 
-/** The result as it is before constraints: one file. Each constraint changes what is expected and how it is made. */
+/** The result before constraints: one file. Each constraint changes what is expected and how to produce it. */
 export interface Output {
   /** Relative to the work folder. */
   readonly path: string
@@ -12,30 +12,30 @@ export interface Output {
   readonly table: Table
   readonly shape: Shape
   readonly inputs: readonly string[]
-  /** Other files that are asked for, and others that are read and stay. */
+  /** Other files that the task asks for, and others that it reads and keeps. */
   readonly others: { readonly made: boolean; readonly read: readonly string[] }
 }
 
 export interface Bound {
   readonly say: string
-  /** Laid over what is expected; null takes a path away. */
+  /** Merged into the expected files; null removes a path. */
   readonly after?: Readonly<Record<string, Tree[string] | null>>
   readonly probes?: readonly Probe[]
-  /** Shell code that runs after `$out` was written, in the work folder. */
+  /** Shell code that runs in the work folder after `$out` was written. */
   readonly shell?: string
   readonly closed?: boolean
 }
 
 export interface Constraint {
   readonly name: string
-  /** Constraints on the same thing are not drawn together. */
+  /** Constraints on the same aspect are not drawn together. */
   readonly on: 'form' | 'beside' | 'mode' | 'source' | 'rest'
   draw(output: Output, random: Draws): Bound
 }
 
 const sha = (path: string) => `sha256sum ${path}`
 
-/** What may be asked of a result on top of its content. */
+/** What may be required of a result besides its content. */
 export const constraints: readonly Constraint[] = [
   {
     name: 'crlf-output',
@@ -164,7 +164,7 @@ export const constraints: readonly Constraint[] = [
   },
 ]
 
-/** Other files that a step reads are no part of the input. */
+/** Other files that a step reads are not part of the input. */
 function staying(paths: readonly string[]): string {
   return paths.length === 0 ? '' : ` Leave ${paths.map((path) => `\`${path}\``).join(' and ')} in place.`
 }
@@ -178,7 +178,7 @@ function splitEnding(path: string): [string, string] {
   return [path.slice(0, dot), path.slice(dot)]
 }
 
-/** Writes the records again, in batches. */
+/** Rewrites the records in batches. */
 function splitShell(stem: string, ending: string, size: number): string {
   return `rm "$out"
 records > "$work/all.tsv"

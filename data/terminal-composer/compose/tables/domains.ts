@@ -1,7 +1,7 @@
 import { category, date, id, int, money, person } from './cells.ts'
 import type { TableDomain } from './table.ts'
 
-/** What tables are about. Each has every kind of column, so that every step fits every domain. */
+/** Subjects of tables. Each has every kind of column, so that every step fits every domain. */
 export const tableDomains: readonly TableDomain[] = [
   {
     name: 'library',

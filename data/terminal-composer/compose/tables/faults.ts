@@ -4,31 +4,31 @@ import type { Shape } from './shapes.ts'
 import { awk } from './step.ts'
 import { type Column, cell, columnsOf, type Table } from './table.ts'
 
-/** What is wrong with an input file, how the instruction tells of it, and a shell filter that puts it right. */
+/** What is wrong with an input file, how the instruction describes it, and a shell filter that repairs it. */
 export interface Fault {
   readonly name: string
   readonly say: readonly string[]
   readonly fits: (shape: Shape) => boolean
-  /** Faults that cannot be told apart, or whose repairs would fight. */
+  /** Faults that cannot be told apart, or whose repairs would conflict. */
   readonly clashes?: readonly string[]
 }
 
-/** Wrong in the cells. `clean` is what a repair gives, `damaged` what lies in the file. */
+/** Faults in cells. `clean` is what a repair gives, `damaged` is what the file contains. */
 export interface CellFault extends Fault {
   damage(table: Table, random: Draws): { readonly clean: Table; readonly damaged: Table }
-  /** A filter of tab-separated records. */
+  /** A filter for tab-separated records. */
   repair(columns: readonly Column[]): string
 }
 
-/** Wrong in the lines after the head. */
+/** Faults in the lines after the header. */
 export interface LineFault extends Fault {
   damage(lines: readonly string[], random: Draws, shape: Shape): readonly string[]
   repair(shape: Shape, columns: readonly Column[], rejects: string): string
-  /** Lines that have to be set aside. */
+  /** Whether a line has to be set aside. */
   isRejected?(line: string, shape: Shape, columns: readonly Column[]): boolean
 }
 
-/** Wrong in the file as a whole. */
+/** Faults of the file as a whole. */
 export interface FileFault extends Fault {
   damage(data: Buffer): Buffer
   readonly repair: string
@@ -54,7 +54,7 @@ function forColumns(
   return awk(`{ ${at.map((index) => statement(`$${index}`)).join('; ')}; print }`)
 }
 
-/** In the order they are done to a table; repairs go the other way. */
+/** In the order they are applied to a table; repairs run in reverse. */
 export const cellFaults: readonly CellFault[] = [
   {
     name: 'missing-numbers',
@@ -234,7 +234,7 @@ function broken(line: string, random: Draws, shape: Shape): string {
   )
 }
 
-/** In the order they are done to a file; repairs go the other way. */
+/** In the order they are applied to a file; repairs run in reverse. */
 export const fileFaults: readonly FileFault[] = [
   {
     name: 'no-final-newline',

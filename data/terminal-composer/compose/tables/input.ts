@@ -3,14 +3,14 @@ import { type CellFault, cellFaults, type FileFault, fileFaults, type LineFault,
 import type { Shape } from './shapes.ts'
 import type { Column, Table } from './table.ts'
 
-/** The faults of one input, by where they are. */
+/** The faults of one input, by where they occur. */
 export interface Faults {
   readonly cells: readonly CellFault[]
   readonly lines: readonly LineFault[]
   readonly files: readonly FileFault[]
 }
 
-/** Draws a number of faults that go together and fit the shape. */
+/** Draws faults that are compatible with each other and with the shape. */
 export function drawFaults(random: Draws, shape: Shape, count: number): Faults {
   const chosen = new Set<string>()
   const all = [...cellFaults, ...lineFaults, ...fileFaults]
@@ -25,7 +25,7 @@ export function drawFaults(random: Draws, shape: Shape, count: number): Faults {
 }
 
 export interface DrawnInput {
-  /** What a perfect reader gets out of the files. */
+  /** What a perfect reader extracts from the files. */
   readonly clean: Table
   /** The data of each part, in order. */
   readonly parts: readonly Buffer[]
@@ -40,7 +40,7 @@ interface InputForm {
   readonly partCount: number
 }
 
-/** Writes a table in a shape, in some parts, with everything wrong that is to be wrong. */
+/** Writes a table in a shape, in one or more parts, with all its faults. */
 export function drawInput(random: Draws, table: Table, { shape, faults, partCount }: InputForm): DrawnInput {
   let clean = table
   let damaged = table
@@ -60,7 +60,7 @@ export function drawInput(random: Draws, table: Table, { shape, faults, partCoun
   return { clean, parts, rejects: faults.lines.some(({ isRejected }) => isRejected) ? rejects : null }
 }
 
-/** A fault changed what is true of some rows: the same rows of the clean table change alike. */
+/** A fault changed the actual values of some rows: makes the same change in the clean table. */
 function follow(clean: Table, before: Table, after: Table): Table {
   const changed = new Map(before.rows.map((row, at) => [row[0], after.rows[at] ?? row]))
   return { ...clean, rows: clean.rows.map((row) => changed.get(row[0]) ?? row) }
@@ -92,7 +92,7 @@ interface InputToRead {
   readonly rejects: string
 }
 
-/** Shell code that reads parts named by the words `parts` and prints clean tab-separated records. */
+/** Shell code that reads the parts given by the words `parts` and prints clean tab-separated records. */
 export function readerShell(parts: string, { shape, columns, faults, rejects }: InputToRead): string {
   const files = [...faults.files].reverse().map(({ repair }) => repair)
   const head = shape.headLines > 0 ? [`tail -n +${shape.headLines + 1}`] : []

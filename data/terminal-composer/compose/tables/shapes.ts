@@ -1,21 +1,21 @@
 import { awk } from './step.ts'
 import type { Column, Table } from './table.ts'
 
-/** How records are written in a file. Every shape can be written and read, in TypeScript and in the shell. */
+/** How a file stores records. Every shape can be written and read, in TypeScript and in the shell. */
 export interface Shape {
   readonly name: string
   readonly ending: string
-  /** Whether the first line names the columns; `headLines` of them are no records. */
+  /** The number of header lines that are not records; the first one names the columns. */
   readonly headLines: number
   /** Whether a record is exactly one line. */
   readonly linewise: boolean
-  /** How many fields a proper line has is plain to see: the separator then cannot be in a field. */
+  /** Set if a proper line's number of fields is obvious: then the separator cannot occur in a field. */
   readonly separator?: string
   describe(columns: readonly Column[]): readonly string[]
   render(table: Table): string
-  /** Shell filter from lines without head lines to tab-separated records. */
+  /** Shell filter from lines without the header to tab-separated records. */
   read(columns: readonly Column[]): string
-  /** Shell filter from tab-separated records to a whole file, head lines included. */
+  /** Shell filter from tab-separated records to a whole file with its header. */
   write(columns: readonly Column[]): string
 }
 
@@ -155,7 +155,7 @@ const markdown: Shape = {
     `{ printf '| ${columns.map(({ name }) => name).join(' | ')} |\\n|${columns.map(() => '---').join('|')}|\\n'; sed -e 's/\\t/ | /g' -e 's/^/| /' -e 's/$/ |/'; }`,
 }
 
-/** Every shape, in no order that matters. */
+/** Every shape; the order does not matter. */
 export const shapes: readonly Shape[] = [
   csv,
   separated('tsv', 'tsv', '\t', 'tabs'),

@@ -1,7 +1,7 @@
 import type { Draws } from 'ot-agent'
 import { cell, type Table } from './table.ts'
 
-/** Steps run in the order of their phases: choose records, add to them, bring them together, arrange the result. */
+/** Steps run in the order of their phases: filter records, enrich them, reduce them, arrange the result. */
 export const phases = ['filter', 'enrich', 'reduce', 'arrange'] as const
 export type Phase = (typeof phases)[number]
 
@@ -10,16 +10,16 @@ export interface DrawnStep {
   /** What it does, as a request without a full stop: "keep only the loans whose branch is `north`". */
   readonly say: string
   readonly apply: (table: Table) => Table
-  /** Shell code: a filter of tab-separated records without a header. */
+  /** Shell code: a filter for tab-separated records without a header. */
   readonly shell: string
-  /** More files of the work folder that the step reads. */
+  /** Other files in the work folder that the step reads. */
   readonly extras?: Readonly<Record<string, string>>
 }
 
 export interface StepDraw {
   readonly random: Draws
   readonly table: Table
-  /** The name of one record, and of many. */
+  /** The word for one record, and for several. */
   readonly record: string
   readonly records: string
   readonly root: string
@@ -37,7 +37,7 @@ export function awk(program: string): string {
   return `awk -F '\\t' -v OFS='\\t' '${program}'`
 }
 
-/** Rows by the value of a column, groups in byte order. */
+/** Rows grouped by the value of a column, groups in byte order. */
 export function groupBy(table: Table, at: number): [string, (readonly string[])[]][] {
   const groups = new Map<string, (readonly string[])[]>()
   for (const row of table.rows) {
@@ -47,7 +47,7 @@ export function groupBy(table: Table, at: number): [string, (readonly string[])[
   return [...groups].sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-/** Sums cells without rounding errors: money is counted in cents. */
+/** Sums cells without rounding errors: money is added up in cents. */
 export function sum(rows: readonly (readonly string[])[], at: number, money: boolean): string {
   if (!money) return String(rows.reduce((total, row) => total + Number(cell(row, at)), 0))
   const cents = rows.reduce((total, row) => total + Math.round(Number(cell(row, at)) * 100), 0)

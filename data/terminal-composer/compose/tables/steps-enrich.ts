@@ -1,7 +1,7 @@
 import { awk, type Step, sum } from './step.ts'
 import { type Column, cell, columnName, columnsOf, freeName, type Table } from './table.ts'
 
-/** A table with one more column at its end. */
+/** A table with one more column at the end. */
 function added(table: Table, column: Column, values: readonly string[]): Table {
   return { columns: [...table.columns, column], rows: table.rows.map((row, at) => [...row, values[at] ?? '']) }
 }

@@ -167,7 +167,7 @@ const excludeListed: Step = {
   },
 }
 
-/** Steps that choose records. */
+/** Steps that select records. */
 export const filterSteps: readonly Step[] = [
   keepCategory,
   dropCategories,

@@ -208,7 +208,7 @@ const share: Step = {
   },
 }
 
-/** Steps that bring records together. */
+/** Steps that aggregate records. */
 export const reduceSteps: readonly Step[] = [
   groupSum,
   groupCount,

@@ -8,16 +8,16 @@ export interface Column {
   readonly kind: ColumnKind
 }
 
-/** Records as text, cell by cell, in the order of the columns. */
+/** Records as text cells, in column order. */
 export interface Table {
   readonly columns: readonly Column[]
   readonly rows: readonly (readonly string[])[]
 }
 
-/** What the records are about: their columns, and how a cell of each is drawn. */
+/** What the records are about: their columns, and how to draw a cell of each. */
 export interface TableDomain {
   readonly name: string
-  /** What one record is called, and many. */
+  /** The word for one record, and for several. */
   readonly record: string
   readonly records: string
   /** Names for files of such records, without an ending. */
@@ -29,18 +29,18 @@ export interface TableDomain {
 
 export interface CellSource {
   readonly kind: ColumnKind
-  /** Choices made once for a whole table, for example which categories there are. */
+  /** Makes the choices for a whole table, for example which categories exist. */
   begin(random: Draws): (random: Draws, row: number) => string
 }
 
-/** The cell of a row; a missing one is a bug of ours. */
+/** The cell of a row; a missing one is our bug. */
 export function cell(row: readonly string[], at: number): string {
   const value = row[at]
   if (value === undefined) throw new Error(`a row has no cell ${at}`)
   return value
 }
 
-/** Where the columns of a kind are. */
+/** The positions of the columns of some kinds. */
 export function columnsOf(table: Table, ...kinds: readonly ColumnKind[]): number[] {
   return table.columns.flatMap((column, at) => (kinds.includes(column.kind) ? [at] : []))
 }
@@ -49,7 +49,7 @@ export function columnName(table: Table, at: number): string {
   return table.columns[at]?.name ?? ''
 }
 
-/** A name for a new column: the drawn one, unless the table has it already. */
+/** A name for a new column: the drawn one, unless the table already has it. */
 export function freeName(table: Table, drawn: string): string {
   return table.columns.some(({ name }) => name === drawn) ? `${drawn}_2` : drawn
 }
