@@ -3,7 +3,7 @@ import { composeTask, environmentDigest } from '../data/terminal-composer/compos
 const count = 2000
 const goalPerSec = 200
 
-/** How fast terminal tasks are composed, their digests included: nothing is written to disk. */
+/** How fast terminal tasks are composed, digests included; nothing is written to disk. */
 export default {
   name: 'composer',
   async run() {

@@ -19,7 +19,7 @@ const containers = 100
 const startedAtOnce = 8
 const owner = { job: 'bench', trial: 'docker' }
 
-/** Containers through the engine's socket, against the engine's own command line on the same engine. */
+/** Containers through the engine's socket, compared with the engine's own command line on the same engine. */
 export default {
   name: 'docker',
   run: async (): Promise<Row[]> => {
@@ -81,7 +81,7 @@ async function commands(provider: SandboxProvider, engine: TestEngine, scratch: 
   ]
 }
 
-/** Something typed and its answer: from the write to the moment it is read back. */
+/** Terminal round trips: from writing some input to reading its echo. */
 async function terminalTurns(box: SandboxLease): Promise<number[]> {
   const terminal = await box.openTerminal({ argv: ['cat'] })
   const times = await turnTimes(
@@ -92,7 +92,7 @@ async function terminalTurns(box: SandboxLease): Promise<number[]> {
   return times
 }
 
-/** The fastest an exec of the command line can be: one that stays open, with no terminal between. */
+/** The fastest possible exec through the command line: one that stays open, without a terminal in between. */
 async function cliTurns({ program, env }: CommandLine, container: string): Promise<number[]> {
   const child = spawn(program, ['exec', '-i', container, 'cat'], { env, stdio: ['pipe', 'pipe', 'inherit'] })
   const times = await turnTimes(
@@ -123,7 +123,7 @@ async function turnTimes(
           type(wanted)
         }),
     )
-    // The first waits until the program is there.
+    // The first one waits until the program has started.
     if (i >= 0) times.push(ms)
     seen = ''
   }

@@ -19,7 +19,7 @@ const atOnce = 2
 
 type Harness = 'ours' | 'harbor'
 
-/** What one job took: wall time, and the processor time of the program that runs it, of the engine, and in its containers. */
+/** The cost of one job: wall time, and CPU time of the harness, of the engine, and inside its containers. */
 interface Lap {
   readonly wallSec: number
   readonly harnessSec: number
@@ -36,7 +36,7 @@ interface Track {
   readonly modelOrigin: string
 }
 
-/** One kind of job. Both harnesses get folders of their own, so that neither finds what the other built. */
+/** One kind of job. Each harness gets its own folders, so that neither finds what the other built. */
 interface Contest {
   readonly name: string
   readonly task: (harness: Harness, round: number) => TaskFiles
@@ -44,7 +44,7 @@ interface Contest {
   readonly harbors: readonly string[]
 }
 
-/** The real Harbor and ot-agent run the same tasks on the same docker engine, in turns. */
+/** The real Harbor and ot-agent run the same tasks on the same docker engine, taking turns. */
 export default {
   name: 'harbor',
   run: async (): Promise<Row[]> => {
@@ -58,7 +58,7 @@ export default {
   },
 }
 
-/** Harbor starts every trial with the compose command of Docker's own program. */
+/** Harbor starts every trial with Docker's own compose command. */
 function whyNoCompose(): string | null {
   try {
     execFileSync(findProgram('docker') ?? 'docker', ['compose', 'version'], { stdio: 'ignore' })
@@ -68,7 +68,7 @@ function whyNoCompose(): string | null {
   }
 }
 
-/** Installs the real Harbor where a Python is new enough for it; null elsewhere. */
+/** Installs the real Harbor if there is a recent enough Python; otherwise returns null. */
 function installHarbor(): string | null {
   const isNewEnough = (program: string) => {
     const check = 'import sys; sys.exit(sys.version_info < (3, 12))'
@@ -101,7 +101,7 @@ async function race(harbor: string): Promise<Row[]> {
     const rows: Row[] = []
     for (const contest of contests) {
       server.plan((response, { body }) => reply(response, body, contest.name))
-      // Where one contest cannot be held, for want of a program in the image for example, the others count all the same.
+      // If one contest is impossible, for example because the image lacks a program, the others still count.
       const startedMs = performance.now()
       const laps = await run(track, contest).catch((error: unknown) => error)
       process.stderr.write(`  ${contest.name}: ${Math.round((performance.now() - startedMs) / 1000)} s\n`)
@@ -141,7 +141,7 @@ function toml(environment = ''): string {
   return `schema_version = "1.2"\n[environment]\nallow_internet = true\n${environment}\n`
 }
 
-/** A stand-in for a model: three commands, one a turn, and then the task is complete. It answers at once. */
+/** A stand-in for a model that replies at once: three commands, one per turn, then the task is complete. */
 function reply(response: ServerResponse, body: { messages: { role: string }[] }, contest: string): void {
   const turn = body.messages.filter(({ role }) => role === 'assistant').length
   const duration = contest.includes('0.1 s') ? 0.1 : 1
@@ -158,7 +158,7 @@ function reply(response: ServerResponse, body: { messages: { role: string }[] },
   response.end(JSON.stringify({ id: 'x', object: 'chat.completion', created: 1, model: 'm', choices, usage }))
 }
 
-/** The harnesses take turns, and who goes first changes. The round before the first one warms up both and is not counted. */
+/** The harnesses take turns, alternating who goes first. The first round warms up both and is not counted. */
 async function run(track: Track, contest: Contest): Promise<Row[]> {
   const laps: Record<Harness, Lap[]> = { ours: [], harbor: [] }
   for (let round = 0; round <= rounds; round++) {
@@ -176,7 +176,7 @@ async function run(track: Track, contest: Contest): Promise<Row[]> {
   ]
 }
 
-/** The middle one for each harness, and the ratio of Harbor's to ours, with the smallest and largest of the rounds. */
+/** The median for each harness, and the ratio of Harbor's to ours, with the smallest and largest of the rounds. */
 function compare(contest: string, what: string, laps: Record<Harness, Lap[]>, of: (lap: Lap) => number): Row[] {
   const ratios = laps.harbor.map((lap, i) => of(lap) / of(laps.ours[i] as Lap))
   const [low, high] = [Math.min(...ratios).toPrecision(3), Math.max(...ratios).toPrecision(3)]
@@ -224,7 +224,7 @@ async function drive(track: Track, contest: Contest, harness: Harness, round: nu
   return { wallSec, harnessSec, engineSec, containersSec }
 }
 
-/** The processor time is that of the program and of everything it started and waited for. */
+/** CPU time includes the program and everything it started and waited for. */
 async function timed(argv: readonly string[], env: NodeJS.ProcessEnv) {
   const started = performance.now()
   const script = 'TIMEFORMAT="%U %S"; { time "$@" > /dev/null 2> "$0"; } 2>&1'

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 const runs = 20
 const goalMs = 150
 
-/** CPU time of `ot-agent --help`, beside a Node that does nothing. */
+/** CPU time of `ot-agent --help`, compared with a Node that does nothing. */
 export default {
   name: 'help',
   async run() {
@@ -27,7 +27,7 @@ export default {
   },
 }
 
-/** Loaded into both programs: writes user and system time to file descriptor 3 as the process ends. */
+/** Loaded into both programs: writes user and system time to file descriptor 3 as the process exits. */
 const reportCpu = `process.on('exit', () => {
   const { user, system } = process.cpuUsage()
   require('node:fs').writeSync(3, String((user + system) / 1000))

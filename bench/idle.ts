@@ -10,7 +10,7 @@ import { percentile, type Row } from './lib/rows.ts'
 const count = 1000
 const atOnce = 4
 
-/** A thousand idle sandboxes held at once, each with an open terminal that answers. */
+/** A thousand idle sandboxes held at once, each with a responsive open terminal. */
 export default {
   name: 'idle',
   run: async (): Promise<Row[]> => {
@@ -89,14 +89,14 @@ async function ask(terminal: Terminal): Promise<number> {
   return performance.now() - start
 }
 
-/** Memory the whole machine uses, less what it could free. */
+/** Memory used by the whole machine, minus what it could free. */
 function usedMb(): number {
   const info = readFileSync('/proc/meminfo', 'utf8')
   const kb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(info)?.[1])
   return (kb('MemTotal') - kb('MemAvailable')) / 1024
 }
 
-/** What one login bash costs by itself: its private pages, read off one of the host's. */
+/** The cost of one login bash by itself: the private pages of one on the host. */
 function shellMemoryMb(): number {
   const rollup = execFileSync('bash', ['--login', '-c', 'cat /proc/$$/smaps_rollup; true'], { encoding: 'utf8' })
   const kb = [...rollup.matchAll(/^Private_\w+:\s+(\d+) kB/gm)].reduce((sum, match) => sum + Number(match[1]), 0)

@@ -7,7 +7,10 @@ import { percentile, type Row } from './lib/rows.ts'
 
 const trials = Number(process.env.LARGE_JOB_TRIALS ?? 20_000)
 
-/** Commands on a job of twenty thousand finished oracle trials, in both layouts, beside one pass of readdir and stat over its records. */
+/**
+ * Commands on a job of twenty thousand finished oracle trials, in both layouts, compared with one pass of readdir and
+ * stat over its records.
+ */
 export default {
   name: 'large-jobs',
   run: async (): Promise<Row[]> => {
@@ -31,7 +34,7 @@ interface Cost {
 
 type Measured = Readonly<Record<keyof typeof commands, Cost>>
 
-/** What is asked of a job. The first two make the indexes that the others find. */
+/** Commands that read a job. The first two build the indexes that the others use. */
 const commands = {
   first: ({ dir }: LargeJob) => ['jobs', 'show', dir],
   firstRerun: ({ run }: LargeJob) => [...run, '-q'],
@@ -52,7 +55,7 @@ const names: Readonly<Record<keyof typeof commands, string>> = {
   export: 'traces export',
 }
 
-/** Seconds that the commands may take. */
+/** Time limits for the commands, in seconds. */
 const goals: Readonly<Partial<Record<keyof typeof commands, number>>> = {
   rerun: 1,
   show: 1,
@@ -61,9 +64,9 @@ const goals: Readonly<Partial<Record<keyof typeof commands, number>>> = {
   export: 28,
 }
 
-/** Those that make an index are asked once, the others three times, of which the middle counts. */
+/** Runs those that build an index once, the others three times, and takes the median. */
 function measureAll(job: LargeJob, out: string): Measured {
-  // Flush what was just written: otherwise a command that syncs one small file waits for all of it.
+  // Flushes earlier writes: otherwise a command that syncs one small file waits for all of them.
   spawnSync('sync')
   const costs = Object.entries(commands).map(([name, words]) => {
     const rounds = name.startsWith('first') ? 1 : 3
@@ -89,7 +92,7 @@ function ask(words: readonly string[]): Cost {
   return { sec, cpuSec: user + system }
 }
 
-/** The least that a command must do which believes no copy: look at both files of every trial. */
+/** The minimum work of a command without an index: look at both files of every trial. */
 function passOver(dir: string): Cost {
   const [start, cpu] = [performance.now(), process.cpuUsage()]
   for (const { name } of readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory())) {

@@ -13,7 +13,7 @@ const shards = 500
 const goalMs = 300
 const runs = 20
 
-/** Planning and rendering a launch of 500 shards; the states of 1,000 jobs from the text of one squeue. */
+/** Planning and rendering a launch of 500 shards; the states of 1,000 jobs from one squeue output. */
 export default {
   name: 'launch',
   async run() {

@@ -1,11 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { type LawRates, laws, parseLabels, ratesOf, ratesWithReviewer } from './lib/law-rates.ts'
 
-/** Stand-ins for a reviewer: each is wrong about this share of the good tasks, and of the bad ones. No model has reviewed these tasks. */
+/**
+ * Simulated reviewers, each wrong about this share of the good tasks and of the bad ones. No model has reviewed these
+ * tasks.
+ */
 const reviewerErrors = [0.05, 0.03]
 const goals = { caught: 95, lost: 5 }
 
-/** How well the checks tell good tasks from bad ones, by tasks that a person labeled. Counts stored outcomes; nothing runs. */
+/**
+ * How well the checks tell good tasks from bad ones, measured on tasks that a person labeled. Counts stored outcomes;
+ * nothing runs.
+ */
 export default {
   name: 'laws',
   async run() {

@@ -4,7 +4,10 @@ import type { Row } from './lib/rows.ts'
 
 const variants = ['traces-316', 'traces-1000', 'traces-3160', 'traces-7423']
 
-/** Whether the levels of composed tasks order the failures of weaker models: the students of study a. Counts stored outcomes; nothing runs. */
+/**
+ * Whether more difficult composed tasks fail more often for weaker models: the students of study a. Counts stored
+ * outcomes; nothing runs.
+ */
 export default {
   name: 'levels',
   async run(): Promise<Row[]> {

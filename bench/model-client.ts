@@ -14,7 +14,10 @@ const messages = [
   { role: 'user', content: 'Look at this file and say what it does.\n'.repeat(500) },
 ] as const
 
-/** What our client costs above bare undici: 1,000 requests at once to a server of another process, CPU of this one. */
+/**
+ * The overhead of our client over bare undici: 1,000 requests at once to a server in another process, CPU time of this
+ * one.
+ */
 export default {
   name: 'model-client',
   async run(): Promise<Row[]> {
@@ -53,7 +56,7 @@ function rows(what: string, { bareMs, oursMs, ratio }: Compared): Row[] {
   ]
 }
 
-/** Rounds alternate, so that what else the machine does hits both. */
+/** Alternates rounds, so that other load on the machine affects both. */
 async function compare(bare: () => Promise<void>, ours: () => Promise<void>): Promise<Compared> {
   const times: { bare: number[]; ours: number[] } = { bare: [], ours: [] }
   for (let round = -2; round < rounds; round++) {
@@ -89,7 +92,7 @@ async function ourCall(client: ModelClient): Promise<void> {
   if (outcome.kind !== 'reply' || outcome.reply.text !== 'done') throw new Error('not the expected reply')
 }
 
-/** The least a streaming caller must do: find the events and read their JSON. */
+/** The minimum work of a streaming caller: find the events and parse their JSON. */
 async function bareStream(dispatcher: Agent, origin: string): Promise<void> {
   const body = JSON.stringify({ model: 'm', messages, stream: true })
   const headers = { 'content-type': 'application/json' }
@@ -119,7 +122,9 @@ async function startServer(): Promise<{ child: ChildProcess; origin: string }> {
   return { child, origin: `http://127.0.0.1:${port}` }
 }
 
-/** Answers everything alike, with what a rollout for training asks for: ids and log probabilities of 200 tokens. */
+/**
+ * Gives every request the same reply, with what a training rollout asks for: IDs and log probabilities of 200 tokens.
+ */
 const serverProgram = `
 const content = Array.from({ length: 200 }, (_, i) => ({ token: 't' + i, logprob: -i / 1000, bytes: [116], top_logprobs: [] }))
 const usage = { prompt_tokens: 5000, completion_tokens: 200, prompt_tokens_details: { cached_tokens: 0 } }

@@ -15,10 +15,13 @@ const nodes = 8
 const trials = Number(process.env.NODES_TRIALS ?? 320)
 const recipeRows = Number(process.env.NODES_ROWS ?? 60_000)
 const plannedTasks = 3000
-/** What stands for a model that one waits for: without it, eight nodes on one machine would only share its processors. */
+/** Simulates waiting for a model: without it, eight nodes on one machine would only share its CPUs. */
 const waitSec = 1
 
-/** One job and one recipe on eight Slurm nodes of this machine, each beside the same on one node. docs/scale.md says what follows. */
+/**
+ * One job and one recipe on eight Slurm nodes of this machine, each compared with one node. docs/scale.md draws the
+ * conclusions.
+ */
 export default {
   name: 'nodes',
   run: async (): Promise<Row[]> => {
@@ -47,7 +50,7 @@ export default {
 interface Room {
   readonly scratch: string
   readonly slurm: SlurmCluster
-  /** Every process of ours leaves a file here that says what it cost. */
+  /** Each of our processes leaves a file here with its cost. */
   readonly costs: string
 }
 
@@ -115,12 +118,12 @@ async function jobRows(room: Room): Promise<Row[]> {
   ]
 }
 
-/** The task of a trial's record. */
+/** The task name in the path of a trial's record. */
 function taskOf(record: string): string {
   return record.replace(/__[^/]*\/record\.json$/, '').replace(/^.*\//, '')
 }
 
-/** CPU of one of a thousand processes for each task of the job that it plans its share of; less what it takes to start. */
+/** CPU time that one of a thousand processes needs per task to plan its share of the job, not counting its start. */
 async function planMs(room: Room): Promise<number> {
   const [few, many] = [join(room.scratch, 'plan-few'), join(room.scratch, 'plan-many')]
   await writeTask(few, 'task-0')
@@ -149,7 +152,7 @@ interface Launched {
   readonly statusSec: number
 }
 
-/** Runs a launch to its end; on the way it may lose a node whose processes do not notice. */
+/** Runs a launch to its end; with `kill`, it loses a node on the way whose processes do not notice. */
 async function launched(room: Room, name: string, words: readonly string[], kill = false): Promise<Launched> {
   const dir = join(room.scratch, name)
   const before = costsIn(room.costs).length

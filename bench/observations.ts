@@ -11,7 +11,7 @@ import { playedClient } from '../test/fakes/model-client.ts'
 import { writeTask } from '../test/fakes/tasks.ts'
 import type { Row } from './lib/rows.ts'
 
-/** Ordinary work at a terminal: short answers, listings, a look that finds nothing new. */
+/** Ordinary terminal work: short outputs, listings, a look that finds nothing new. */
 const ordinary = [
   'ls /usr/bin | head -20\n',
   'cat /etc/os-release\n',
@@ -22,10 +22,10 @@ const ordinary = [
   'grep -c bash /etc/passwd\n',
   'pwd\n',
 ]
-/** A log that is longer than a pane keeps: Harbor's agent shows the end of it only. */
+/** A log longer than a pane's history: Harbor's agent shows only its end. */
 const flood = ['pwd\n', 'seq 1 3000\n']
 
-/** What observations cost in tokens, by our estimate: those of a pane, as Harbor sends them, and the other kinds. */
+/** Our estimate of what observations cost in tokens: those of a pane, as Harbor sends them, and the other kinds. */
 export default {
   name: 'observations',
   run: async (): Promise<Row[]> => {

@@ -9,7 +9,9 @@ import type { Row } from './lib/rows.ts'
 const count = 10_000
 const goalMb = 300
 
-/** Packs and unpacks ten thousand small tasks, beside `tar czf` and `tar xzf` of the same tree in the same run. */
+/**
+ * Packs and unpacks ten thousand small tasks, compared with `tar czf` and `tar xzf` of the same tree in the same run.
+ */
 export default {
   name: 'pack',
   run: async (): Promise<Row[]> => {
@@ -57,7 +59,7 @@ interface Measured {
   readonly peakMb: number
 }
 
-/** The kernel's own high-water mark, set back to the present before the work. */
+/** Measures peak memory with the kernel's high-water mark, reset before the work. */
 async function measure(work: () => Promise<unknown>): Promise<Measured> {
   writeFileSync('/proc/self/clear_refs', '5')
   const start = performance.now()
@@ -90,7 +92,7 @@ function writeTasks(dir: string): { names: string[]; bytes: number } {
   return { names, bytes }
 }
 
-/** The files of a small task, and about how long each is. */
+/** The files of a small task and their approximate sizes. */
 const sizes = {
   'task.toml': 700,
   'instruction.md': 1800,
@@ -101,7 +103,7 @@ const sizes = {
   'tests/test_outputs.py': 2200,
 }
 
-/** Text that compresses about as well as text does, the same in every run. */
+/** Text that compresses about as well as real text, the same in every run. */
 function makeWords(): (size: number) => string {
   let seed = 1
   const next = (below: number) => {

@@ -12,7 +12,7 @@ const bytes = 1e9
 const goalMbPerSec = 20
 const goalPeakMb = 512
 
-/** A Posts.xml of 1 GB, made here: how fast it is read and joined, and how much memory that takes. */
+/** A generated Posts.xml of 1 GB: how fast it is read and joined, and how much memory that takes. */
 export default {
   name: 'posts',
   async run(): Promise<Row[]> {
@@ -48,7 +48,7 @@ function goalRow(name: string, value: number): Row {
   return { name, value, unit: 'MB/s', goal: `${goalMbPerSec}`, ok: value >= goalMbPerSec }
 }
 
-/** Questions and answers of about 1.5 kB, half of each; answers stand up to 100,000 posts after their questions. */
+/** Questions and answers of about 1.5 kB, half of each; answers are up to 100,000 posts after their questions. */
 function* dump(): Generator<string, void, void> {
   const random = makeRandom(1, 'posts')
   const words = Array.from({ length: 2000 }, () =>
@@ -71,7 +71,7 @@ function* dump(): Generator<string, void, void> {
   yield '</posts>\n'
 }
 
-/** Takes an item out of a list in constant time. */
+/** Removes an item from a list in constant time. */
 function take(items: number[], at: number): number {
   const item = items[at] ?? 0
   const last = items.pop()

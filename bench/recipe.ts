@@ -11,17 +11,23 @@ import { resolveRecipe } from '../src/run/recipe/resolve.ts'
 import { type RecipeEvent, runRecipe } from '../src/run/recipe/run-recipe.ts'
 import type { Row } from './lib/rows.ts'
 
-/** The sizes the chain runs at: a number of traces of a number of kilobytes. */
+/** The sizes the chain runs at: number of traces, and kilobytes per trace. */
 const sizes = (process.env.RECIPE_SIZES ?? '100000x20,1000000x2')
   .split(',')
   .map((size) => size.split('x').map(Number) as [number, number])
-/** The most that the whole chain may take, in times of what DuckDB alone takes: a short row costs as much beside its text as a long one. */
+/**
+ * The limit for the whole chain, as a multiple of DuckDB's time alone: apart from its text, a short row costs as much
+ * as a long one.
+ */
 const mostTimes = (kb: number) => (kb < 20 ? 8 : 10)
 const goalMb = 2000
-/** How many rows the one filter is measured at whose work could grow faster than they do, and how many kilobytes they have. */
+/** The row counts for the one filter whose work could grow faster than its input, and kilobytes per row. */
 const growth = { from: 100_000, to: 1_000_000, kb: 2, most: 1.2 }
 
-/** Filters, deduplicates, decontaminates, splits and exports made-up traces in one run, beside DuckDB's own read and write of the same rows. */
+/**
+ * Filters, deduplicates, decontaminates, splits and exports synthetic traces in one run, compared with DuckDB's own
+ * read and write of the same rows.
+ */
 export default {
   name: 'recipe',
   run: async (): Promise<Row[]> => {
@@ -36,20 +42,20 @@ export default {
   },
 }
 
-/** What a piece of work took: by the clock, and of all processors together. */
+/** The cost of a piece of work: wall time, and CPU time of all cores together. */
 interface Span {
   readonly sec: number
   readonly cpuSec: number
 }
 
-/** Measures one piece of work after the other. */
+/** Measures one piece of work after another. */
 class Stopwatch {
   readonly spans = new Map<string, Span>()
   private since = performance.now()
   private cpu = process.cpuUsage()
   private step: string | null = null
 
-  /** Ends what was measured and begins the next; null ends the last. */
+  /** Ends the current measurement and starts the next; null ends the last. */
   next(step: string | null): void {
     const { user, system } = process.cpuUsage(this.cpu)
     const span = { sec: (performance.now() - this.since) / 1000, cpuSec: (user + system) / 1e6 }
@@ -127,14 +133,14 @@ function rowsOf(
 }
 
 const filtering = 'min-turns + max-tokens + no-timeouts'
-/** They share a scan: what each of them takes cannot be told. */
+/** They share a scan, so their individual times are unknown. */
 const comparing: readonly string[] = ['exact-duplicates', 'near-duplicates', 'decontaminated']
 
 function sumOf(spans: ReadonlyMap<string, Span>, steps: readonly string[]): number {
   return steps.reduce((sum, step) => sum + (spans.get(step)?.sec ?? 0), 0)
 }
 
-/** 2,000 instructions that no row may hold words of. */
+/** 2,000 instructions whose words no row may contain. */
 function writePacks(dir: string): void {
   mkdirSync(dir)
   const random = makeRandom(1, 'pack')
@@ -144,7 +150,7 @@ function writePacks(dir: string): void {
   writeFileSync(join(dir, 'bench.pack'), renderPack(makePack('bench', texts, 8), about))
 }
 
-/** Runs the chain; gives the files its first step made. */
+/** Runs the chain; returns the files written by its first step. */
 async function runChain(scratch: string, count: number, kb: number, watch: Stopwatch): Promise<readonly string[]> {
   const packs = join(scratch, 'packs')
   writePacks(packs)
@@ -178,7 +184,7 @@ async function runChain(scratch: string, count: number, kb: number, watch: Stopw
   return outcome.steps[0]?.shards.map(({ part }) => part) ?? []
 }
 
-/** What the same rows cost DuckDB to read and write, and nothing else. */
+/** What DuckDB alone takes to read and write the same rows. */
 async function rawCopy(scratch: string, parts: readonly string[]): Promise<void> {
   await using sql = await SqlDatabase.open({ memoryMb: 1500, threads: 2, tempDir: scratch })
   const files = `[${parts.map(sqlText).join(', ')}]`
@@ -188,14 +194,14 @@ async function rawCopy(scratch: string, parts: readonly string[]): Promise<void>
   )
 }
 
-/** Words of four signs with a blank after each, one behind the other. */
+/** Concatenated words of four characters, each followed by a space. */
 const wordBytes = 5
 const vocabulary = Buffer.from(
   Array.from({ length: 20_000 }, (_, i) => `w${i.toString(36).padStart(3, '0')} `).join(''),
   'latin1',
 )
 
-/** A text of a number of words; put together by bytes, since gigabytes of them are made. */
+/** A text with this many words, assembled from bytes, since gigabytes are generated. */
 function words(random: ReturnType<typeof makeRandom>, count: number): string {
   const bytes = Buffer.allocUnsafe(count * wordBytes)
   for (let at = 0; at < bytes.length; at += wordBytes) {
@@ -205,7 +211,7 @@ function words(random: ReturnType<typeof makeRandom>, count: number): string {
   return bytes.toString('latin1')
 }
 
-/** Traces of random words: one in twenty is a copy, one in twenty nearly so, one in fifty timed out. */
+/** Traces of random words: one in twenty is a copy, one in twenty a near-duplicate, one in fifty timed out. */
 function madeTraces(count: number, kb: number): AnyStage {
   return {
     kind: 'source',
@@ -218,7 +224,7 @@ function madeTraces(count: number, kb: number): AnyStage {
 }
 
 function traceOf(i: number, kb: number): object {
-  // Of a row that is itself no copy.
+  // Copies a row that is not itself a copy.
   const seed = i % 20 < 2 && i >= 20 ? i - 3 - (i % 20) : i
   const random = makeRandom(seed, 'trace')
   const turns = 10

@@ -8,7 +8,10 @@ import type { Row } from './lib/rows.ts'
 const attempts = Number(process.env.REPLAY_ATTEMPTS ?? 15)
 const goalSec = 120
 
-/** Rolls the example tasks out several times with terminus-2 and a stand-in, exports the job and replays every row of the dataset. */
+/**
+ * Runs the example tasks several times with terminus-2 and a stand-in, exports the job and replays every row of the
+ * dataset.
+ */
 export default {
   name: 'replay',
   run: async (): Promise<Row[]> => {
@@ -58,7 +61,7 @@ export default {
   },
 }
 
-/** What it prints; a row that does not hold is a measurement, not an error. */
+/** The command's output; a row that fails to replay is a measurement, not an error. */
 async function otAgent(argv: readonly string[]): Promise<string> {
   const run = promisify(execFile)(process.execPath, ['bin/ot-agent.js', ...argv], { maxBuffer: 1 << 28 })
   const { stdout } = await run.catch((error: { code?: unknown; stdout?: string; stderr?: string }) => {

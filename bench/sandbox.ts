@@ -10,7 +10,9 @@ import { percentile, type Row } from './lib/rows.ts'
 
 const rounds = 100
 
-/** Sandbox start to first output with a fresh overlay, against a shell script that does the same with bare tools. */
+/**
+ * Sandbox start to first output with a fresh overlay, compared with a shell script that does the same with bare tools.
+ */
 export default {
   name: 'sandbox',
   run: async (): Promise<Row[]> => {
@@ -87,7 +89,7 @@ async function execTimes(provider: SandboxProvider, scratch: string): Promise<nu
   return times
 }
 
-/** One overlay over /usr, three control groups where there are any, one bwrap: what a careful shell user would write. */
+/** One overlay over /usr, three control groups if available, one bwrap: what a careful shell user would write. */
 function prepareBare(scratch: string) {
   mkdirSync(join(scratch, 'skeleton/usr'), { recursive: true })
   const script = `

@@ -3,11 +3,11 @@ import { SimilarTexts } from '../src/lib/similar-texts.ts'
 import type { Row } from './lib/rows.ts'
 
 const sizes = (process.env.SIMILAR_TEXTS ?? '100000,1000000').split(',').map(Number)
-/** Parts that texts have in common without being similar: none, and as much as a long prompt. */
+/** The share that texts have in common without being similar: none, or as much as a long prompt. */
 const parts = [0, 0.6]
 const most = 1.2
 
-/** Finding near duplicates among signatures of texts that have nothing in common, and of texts that share more than half. */
+/** Finding near-duplicates among signatures of unrelated texts, and of texts that share more than half. */
 export default {
   name: 'similar-texts',
   run: async (): Promise<Row[]> =>
@@ -23,7 +23,7 @@ export default {
     }),
 }
 
-/** CPU time for each text, the making of signatures left out. */
+/** CPU time per text, not counting the computation of signatures. */
 function microseconds(count: number, shared: number): number {
   const next = numbers(7)
   const prompt = Uint16Array.from({ length: signatureSize }, next)
@@ -43,7 +43,7 @@ function microseconds(count: number, shared: number): number {
   return total / count
 }
 
-/** Numbers that look random, fast. */
+/** A fast source of pseudo-random numbers. */
 function numbers(seed: number): () => number {
   let state = seed
   return () => {

@@ -13,7 +13,7 @@ import type { Row } from './lib/rows.ts'
 const count = 48
 const atOnce = 8
 
-/** Composed tasks through the verification spine in local sandboxes, eight at once beside one at a time. */
+/** Composed tasks through the verification spine in local sandboxes: eight at once compared with one at a time. */
 export default {
   name: 'spine',
   async run(): Promise<Row[]> {
@@ -42,7 +42,7 @@ async function composeTasks(dir: string): Promise<Task[]> {
   return tasks
 }
 
-/** Each run has caches of its own, so that the second does not profit from what the first built. */
+/** Each run has its own caches, so that the second does not profit from what the first built. */
 async function check(tasks: readonly Task[], concurrency: number, dir: string) {
   const provider = local.make(local.options.parse({}), { env: process.env, stateDir: join(dir, 'state') })
   await provider.preflight()

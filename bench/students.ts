@@ -1,11 +1,11 @@
 import llama from '../src/engines/llama/index.ts'
 import type { Row } from './lib/rows.ts'
 
-/** As long as a turn of terminus-2. */
+/** The length of a typical terminus-2 turn. */
 const outputTokens = 70
 const goalSec = 2
 
-/** The student of this package in this process: a turn, and tokens of many conversations at once. */
+/** The bundled student in this process: the time of a turn, and tokens over many conversations at once. */
 export default {
   name: 'students',
   async run(): Promise<Row[]> {

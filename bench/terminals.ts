@@ -9,7 +9,10 @@ import type { Row } from './lib/rows.ts'
 
 const count = Number(process.env.OT_BENCH_TERMINALS ?? 1000)
 
-/** A thousand sandboxes with a live terminal each, all asked for at once: how soon the first one answers, and the last. */
+/**
+ * A thousand sandboxes with a live terminal each, all requested at once: time until the first one responds, and the
+ * last.
+ */
 export default {
   name: 'terminals',
   run: async (): Promise<Row[]> => {
@@ -18,7 +21,7 @@ export default {
     mkdirSync(environment.dir)
     const provider = local.make(local.options.parse({ pids: 64 }), { env: {}, stateDir })
     const lease = (trial: string) => provider.lease({ owner: { job: 'bench', trial }, environment })
-    // The first one makes what all of them share.
+    // The first one builds what all of them share.
     await (await lease('first'))[Symbol.asyncDispose]()
     const begin = performance.now()
     const answeredMs: number[] = []
@@ -40,7 +43,7 @@ export default {
   },
 }
 
-/** Waits until the shell in a terminal has run a line. */
+/** Waits until a terminal's shell has executed a line. */
 async function answers(terminal: Terminal): Promise<void> {
   let seen = ''
   const target = new EventTarget()

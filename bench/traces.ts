@@ -16,7 +16,10 @@ import type { Row } from './lib/rows.ts'
 const count = Number(process.env.TRACES ?? 100_000)
 const goalMb = 500
 
-/** Exports a packed job of a hundred thousand made-up trials, each with its trajectory and its exchanges, to parquet, in one process. */
+/**
+ * Exports a packed job of a hundred thousand synthetic trials, each with its trajectory and exchanges, to parquet in
+ * one process.
+ */
 export default {
   name: 'traces',
   run: async (): Promise<Row[]> => {
@@ -51,7 +54,7 @@ async function exportJob(job: string, out: string): Promise<{ rows: number; file
   return { rows, fileBytes: files.reduce((sum, file) => sum + file.bytes, 0) }
 }
 
-/** The kernel's own high-water mark, set back to the present before the work. */
+/** Measures peak memory with the kernel's high-water mark, reset before the work. */
 async function measure<T>(work: () => Promise<T>): Promise<T & { sec: number; cpuSec: number; peakMb: number }> {
   writeFileSync('/proc/self/clear_refs', '5')
   const [start, cpu] = [performance.now(), process.cpuUsage()]
@@ -61,7 +64,10 @@ async function measure<T>(work: () => Promise<T>): Promise<T & { sec: number; cp
   return { ...result, sec, cpuSec: (user + system) / 1e6, peakMb: Number(peakKb) / 1000 }
 }
 
-/** Writes the files of a packed job as its store would, a hundred times as fast because nothing has to survive a crash. */
+/**
+ * Writes the files of a packed job as its store would, but a hundred times faster because nothing has to survive a
+ * crash.
+ */
 function fillJob(dir: string): number {
   mkdirSync(dir, { recursive: true })
   const segment = openSync(join(dir, 'segment-00000.tar.gz'), 'w')
@@ -130,7 +136,7 @@ function makeTalk(turns: number, words: (size: number) => string): Talk {
   return { prompt: words(1800), turns: Array.from({ length: turns }, one) }
 }
 
-/** What the agent's model was sent and replied, as a trial keeps it. */
+/** The model's requests and replies, in the form a trial stores them. */
 function makeExchanges({ prompt, turns }: Talk): Buffer {
   const log = new ExchangeLog()
   const usage = { inputTokens: 2000, cacheTokens: 0, outputTokens: 90 }
@@ -169,7 +175,7 @@ function makeTrajectory({ prompt, turns }: Talk): Buffer {
   return Buffer.from(JSON.stringify({ schema_version: 'ATIF-v1.7', session_id: 's', agent, steps }))
 }
 
-/** Text that compresses about as well as text does, the same in every run. */
+/** Text that compresses about as well as real text, the same in every run. */
 function makeWords(): (size: number) => string {
   let seed = 1
   const next = (below: number) => {

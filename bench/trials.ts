@@ -7,15 +7,15 @@ import { writeTask } from '../test/fakes/tasks.ts'
 import { percentile, type Row } from './lib/rows.ts'
 
 const trials = 500
-/** A second job of fewer trials tells what the start of a job costs. */
+/** A second job with fewer trials shows the fixed cost of starting a job. */
 const fewTrials = 100
 const atOnce = 16
 
 /**
- * Five hundred oracle trials of a trivial task: what the orchestration costs beside the task's own two scripts. The base of the
- * sandboxes, which a machine makes once, is made by a trial before them.
- * An ext4 without a journal adds 10 to 20 ms: for every new file the kernel passes over each one deleted in the last minutes. So all is
- * measured in memory, too.
+ * Five hundred oracle trials of a trivial task: the cost of orchestration besides the task's own two scripts. An
+ * earlier trial builds the sandboxes' base, which happens once per machine. An ext4 without a journal adds 10 to 20 ms,
+ * because for every new file the kernel skips over all those deleted in the last minutes. So the bench also measures
+ * everything in memory.
  */
 export default {
   name: 'trials',
@@ -68,7 +68,10 @@ function runTrials(task: string, scratch: string, count: number) {
 
 const bareTrials = 50
 
-/** The same work without a harness: an overlay, and bubblewrap once for each of the two scripts. Null where this user may not mount. */
+/**
+ * The same work without a harness: an overlay, and one bubblewrap for each of the two scripts. Null if this user may
+ * not mount.
+ */
 function bareCpuMs(scratch: string): number | null {
   if (process.getuid?.() !== 0) return null
   const box = join(scratch, 'bare')
@@ -98,7 +101,7 @@ function bareRows(perTrialMs: number, bareMs: number): Row[] {
   ]
 }
 
-/** CPU of a shell line and everything it waits for. */
+/** CPU time of a shell line and everything it waits for. */
 function cpuMs(line: string): number {
   const timed = spawnSync('bash', ['-c', `TIMEFORMAT="%U %S"; time { ${line}; }`], { encoding: 'utf8' })
   return parseTimes(timed.stderr)
@@ -109,7 +112,7 @@ function parseTimes(text: string): number {
   return (user + system) * 1000
 }
 
-/** Waits for every descendant, those too whose parents are gone: the program that starts sandboxes ends after the one that it works for. */
+/** Waits for every descendant, even orphans: the program that starts sandboxes ends after the one it works for. */
 const timed = `
 syscall(shift() + 0, 36, 1, 0, 0, 0) == 0 or die "prctl: $!";
 my $pid = fork;
@@ -120,7 +123,7 @@ print STDERR "\n$user $system\n";
 `
 const prctl: Readonly<Record<string, string>> = { x64: '157', arm64: '167' }
 
-/** Runs a command, reading its memory as it goes and its CPU time, children included, at the end. */
+/** Runs a command, sampling its memory on the way and reading its CPU time, children included, at the end. */
 async function measure(argv: readonly string[], cache: string) {
   const start = performance.now()
   const child = spawn('perl', ['-e', timed, prctl[process.arch] ?? '', process.execPath, ...argv], {

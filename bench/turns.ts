@@ -16,18 +16,21 @@ import { writeTask } from '../test/fakes/tasks.ts'
 import { percentile, type Row } from './lib/rows.ts'
 
 const turns = 20
-/** How often the lateness of timers is looked at. */
+/** How often to measure timer lateness. */
 const timerMs = 10
-/** How long the stand-in thinks, on average. Many trials share a server and wait longer, as with a real one: about 128 turns a second. */
+/**
+ * The stand-in's average thinking time. Many trials share a server and wait longer, as with a real one: about 128 turns
+ * per second.
+ */
 const levels = [
   { trials: 1, latencyMs: 20 },
   { trials: 64, latencyMs: 500 },
   { trials: 512, latencyMs: 4000 },
 ] as const
-/** Starting sandboxes is another bench: no more of them at once than this machine likes. */
+/** Starting sandboxes is another bench: this many start at once. */
 const startsAtOnce = 4
 
-/** What a turn of terminus-2 costs beside its model and its command, for few and for many trials in one process. */
+/** The cost of a terminus-2 turn besides its model and its command, for few and for many trials in one process. */
 export default {
   name: 'turns',
   run: async (): Promise<Row[]> => {
@@ -50,12 +53,12 @@ async function play(level: Level): Promise<Row[]> {
   }
 }
 
-/** The stand-in, in a process of its own: every turn runs a command that takes no time. */
+/** The stand-in, in a separate process: every turn runs a command that takes no time. */
 async function serve(scratch: string, latencyMs: number): Promise<{ child: ChildProcess; baseUrl: string }> {
   const script = join(scratch, 'script.json')
   const work = Array.from({ length: turns }, (_, i) => ({ plan: `Step ${i}.`, commands: ['true\n'] }))
   writeFileSync(script, JSON.stringify({ turns: work }))
-  // No two replies take equally long, or all trials would go in step.
+  // Replies take different times, or all trials would run in lockstep.
   const latency = JSON.stringify({ min: latencyMs / 2, max: latencyMs * 1.5 })
   const options = ['--script', script, '--port', '0', '-q', '--json', '--engine-kwarg', `latency_ms=${latency}`]
   const child = spawn(process.execPath, [resolve('bin/ot-agent.js'), 'serve', '--engine', 'scripted', ...options], {
@@ -122,7 +125,10 @@ async function measure({ trials }: Level, scratch: string, baseUrl: string): Pro
   return { gapsMs, ...stage.measured(before), finished: ended.filter(Boolean).length }
 }
 
-/** Everybody waits for the last to be ready; what is measured goes from there to the first whose last turn is over. */
+/**
+ * All trials wait until the last one is ready; the measurement runs from there until the first one finishes its last
+ * turn.
+ */
 function makeStage(trials: number) {
   let arrived = 0
   let open = () => {}
@@ -164,7 +170,7 @@ function makeStage(trials: number) {
   }
 }
 
-/** A client that notes how long its agent takes from one reply to the next request. */
+/** A client that measures its agent's time from each reply to the next request. */
 function timed(client: ModelClient, stage: ReturnType<typeof makeStage>, gapsMs: number[]): ModelClient {
   let repliedAt: number | null = null
   let asked = 0

@@ -12,7 +12,7 @@ const count = Number(process.env.VIEW_TRACES ?? 100_000)
 const kb = Number(process.env.VIEW_TRACE_KB ?? 20)
 const perFile = 5000
 
-/** `ot-agent view` on a dataset of a hundred thousand made-up traces: how soon there is something to see, search, and memory. */
+/** `ot-agent view` on a dataset of a hundred thousand synthetic traces: time to first content, search, and memory. */
 export default {
   name: 'view-data',
   run: async (): Promise<Row[]> => {
@@ -89,7 +89,10 @@ async function writeTraces(dir: string): Promise<void> {
   }
 }
 
-/** Paragraphs in which some words are common and most are rare, as in any text. Made once: gigabytes are put together from them. */
+/**
+ * Paragraphs in which some words are common and most are rare, as in any text. Built once: gigabytes are assembled from
+ * them.
+ */
 const paragraphs = makeParagraphs()
 
 function makeParagraphs(): readonly string[] {
@@ -104,7 +107,7 @@ function makeParagraphs(): readonly string[] {
   return Array.from({ length: 4000 }, () => Array.from({ length: 140 }, word).join(' '))
 }
 
-/** One trace in a thousand has a word of its own. */
+/** One trace in a thousand has a unique word. */
 function traceOf(i: number): object {
   const random = makeRandom(i, 'view')
   const turns = 4 + random.below(12)

@@ -11,7 +11,10 @@ import { ask, startViewer, under, type Viewer } from './lib/viewer.ts'
 const few = Number(process.env.VIEW_TRIALS ?? 10_000)
 const many = 10 * few
 
-/** The page of jobs with ten and a hundred thousand trials: first content, next page, memory, and the size of the page itself. */
+/**
+ * The page of jobs with ten and a hundred thousand trials: first content, next page, memory, and the size of the page
+ * itself.
+ */
 export default {
   name: 'view',
   run: async (): Promise<Row[]> => {
@@ -46,7 +49,7 @@ async function measure(label: string, dir: string, trials: number): Promise<Row[
   const viewer = await startViewer(dir)
   const api = `${viewer.origin}/api/jobs/big`
   try {
-    // What the page of a job asks for first.
+    // A job's page requests these first.
     const [, tasks] = await Promise.all([ask(api), ask<Tasks>(`${api}/tasks?limit=100`)])
     const firstMs = performance.now() - viewer.startedMs
     if (tasks.body.items.length === 0) throw new Error(`${label}: the first answer has no rows`)
@@ -83,7 +86,7 @@ async function untilRead(api: string, trials: number): Promise<void> {
   }
 }
 
-/** The same of `harbor view`, where it is installed. */
+/** The same for `harbor view`, if installed. */
 async function beside(dir: string, cache: string | undefined): Promise<Row[]> {
   const program = findHarbor(cache)
   if (program === null) {
@@ -110,7 +113,7 @@ async function beside(dir: string, cache: string | undefined): Promise<Row[]> {
   }
 }
 
-/** Everything that the page loads, compressed, without the terminal that plays recordings. */
+/** Everything the page loads, compressed, without the terminal for recordings. */
 function bundleRow(): Row {
   const files = readdirSync('dist/web', { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !/^screen-.*\.js$/.test(entry.name))

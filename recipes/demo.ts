@@ -1,10 +1,15 @@
 import { defineRecipe } from 'ot-agent'
 
 const files = `${import.meta.dirname}/demo`
-/** Plays the tasks' own solutions: a stand-in, so that everything runs offline. A real model takes its place with --api-base and --model. */
+/**
+ * Plays the tasks' own solutions, so that everything runs offline. To use a real model, pass --api-base and --model.
+ */
 const standIn = { model: 'scripted/stand-in', engine: 'scripted' }
 
-/** The main job in small, offline: tasks of three pipelines, filtered and proven, rolled out, filtered and exported. */
+/**
+ * The main job in miniature, offline: tasks from three pipelines, filtered and proven, rolled out, filtered and
+ * exported.
+ */
 export default defineRecipe({
   name: 'demo',
   summary: 'Tasks of three pipelines become a dataset of traces, offline, with a stand-in for the teacher',

@@ -1,6 +1,6 @@
 import { defineRecipe } from 'ot-agent'
 
-/** Tasks to learn on by trying: proven, apart from the benchmarks, and none of them twice. */
+/** Tasks for reinforcement learning: proven, distinct from the benchmarks, and without duplicates. */
 export default defineRecipe({
   name: 'openthoughts-agent-rl',
   summary: 'Verified tasks of three sources as prompt sets for SkyRL, verl and TRL',
@@ -17,11 +17,11 @@ export default defineRecipe({
       use: 'sources/pipeline',
       with: { pipeline: 'terminal-composer', args: { count: 5000, check: false } },
     },
-    // All of them, shuffled; `total` and `temperature` would share out fewer.
+    // All of them, shuffled; `total` and `temperature` would select fewer.
     { id: 'mix', use: 'mixers/weighted' },
     { id: 'same', use: 'filters/tasks/exact-duplicates' },
     { id: 'alike', use: 'filters/tasks/near-duplicates' },
-    // No pack of these two comes with the package: one is gated, the other could not be had.
+    // The package has no pack for these two: one is gated, the other was unavailable.
     {
       id: 'benchmarks',
       use: 'filters/tasks/decontaminated',

@@ -2,14 +2,14 @@ import { defineRecipe } from 'ot-agent'
 
 const teacher = { model: 'zai-org/GLM-4.6', engine: 'openai-compatible', apiBase: 'http://127.0.0.1:8000/v1' }
 
-/** The first set of OpenThoughts-Agent: shell commands and bugs that an analyser found, about 15,000 traces. */
+/** The first OpenThoughts-Agent dataset: shell commands and bugs found by an analyzer, about 15,000 traces. */
 export default defineRecipe({
   name: 'openthoughts-agent-v1',
   summary: 'nl2bash and inferredbugs, GLM-4.6 with terminus-2 in Daytona',
   seed: 42,
   stages: [
     { id: 'nl2bash', use: 'sources/pipeline', with: { pipeline: 'nl2bash', args: { source: 'real', check: false } } },
-    // A clone of https://github.com/microsoft/InferredBugs lies in this folder.
+    // This folder holds a clone of https://github.com/microsoft/InferredBugs.
     {
       id: 'inferredbugs',
       use: 'sources/pipeline',
@@ -18,7 +18,7 @@ export default defineRecipe({
     // All of both, shuffled.
     { id: 'mix', use: 'mixers/weighted' },
     { id: 'same', use: 'filters/tasks/exact-duplicates' },
-    // No pack of these two comes with the package: one is gated, the other could not be had.
+    // The package has no pack for these two: one is gated, the other was unavailable.
     {
       id: 'benchmarks',
       use: 'filters/tasks/decontaminated',

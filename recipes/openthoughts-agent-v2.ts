@@ -1,10 +1,13 @@
 import { defineRecipe } from 'ot-agent'
 
-/** Where the teacher is served; a key, if it wants one, is in the variable that `apiKeyEnv` names. */
+/** Where the teacher is served; set `apiKeyEnv` to the name of the variable with its key, if it needs one. */
 const teacher = { model: 'zai-org/GLM-4.7', engine: 'openai-compatible', apiBase: 'http://127.0.0.1:8000/v1' }
 const gauge = { model: 'openai/gpt-5-nano' }
 
-/** The 100K set of OpenThoughts-Agent: four sources, every task once, the rest by length, long rollouts of one teacher. */
+/**
+ * The 100K OpenThoughts-Agent dataset: four sources, each task once and the rest allocated by length, long rollouts of
+ * one teacher.
+ */
 export default defineRecipe({
   name: 'openthoughts-agent-v2',
   summary:
@@ -16,13 +19,14 @@ export default defineRecipe({
       use: 'sources/pipeline',
       with: { pipeline: 'swesmith', args: { source: 'real', check: false, limit: 9998 } },
     },
-    // The file names repositories, one a line, as the pipeline's fixture does.
+    // The file lists repositories, one per line, like the pipeline's fixture.
     {
       id: 'issue-tasks',
       use: 'sources/pipeline',
       with: { pipeline: 'issue-tasks', args: { source: 'repositories.jsonl', check: false, limit: 4830 } },
     },
-    // The archives of the public Stack Exchange dump lie in this folder. Questions of knowledge become tasks that a judge scores.
+    // This folder holds the archives of the public Stack Exchange dump. Knowledge questions become tasks that a judge
+    // scores.
     {
       id: 'superuser',
       use: 'sources/pipeline',
@@ -54,7 +58,7 @@ export default defineRecipe({
       with: { k: 4, ranking: ['swesmith', 'issue-tasks', 'superuser', 'tezos-forms'] },
     },
     { id: 'same', use: 'filters/tasks/exact-duplicates' },
-    // No pack of these two comes with the package: one is gated, the other could not be had.
+    // The package has no pack for these two: one is gated, the other was unavailable.
     {
       id: 'benchmarks',
       use: 'filters/tasks/decontaminated',
@@ -62,7 +66,7 @@ export default defineRecipe({
     },
     { id: 'verified', use: 'filters/tasks/verified', with: { sandbox: 'daytona', concurrency: 64, judge: gauge } },
     { id: 'length', use: 'filters/tasks/response-length', with: { model: gauge, concurrency: 64 } },
-    // About half of the rollouts are kept, so that 100,000 are left.
+    // Filters keep about half of the rollouts, which leaves 100,000.
     { id: 'allocate', use: 'rollouts/allocate', with: { target: 200_000, by: 'response-tokens' } },
     {
       id: 'rollout',

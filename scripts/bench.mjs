@@ -43,7 +43,7 @@ async function runBench(name) {
     main,
     `import bench from ${JSON.stringify(program)}\nprocess.send(await bench.run(), () => process.exit(0))\n`,
   )
-  // What a bench prints is progress, so it goes to stderr; its rows come as a message.
+  // What a bench prints is progress, so it goes to stderr; its rows arrive as a message.
   const child = spawn(process.execPath, ['--enable-source-maps', main], { stdio: ['ignore', 2, 2, 'ipc'] })
   const [rows, code] = await rowsOf(child)
   return rows === undefined
@@ -78,7 +78,7 @@ function printTable(results) {
     )
 }
 
-/** One Markdown table of all benches, by name. */
+/** Updates the Markdown table of all benches, ordered by name. */
 function savePage(path, results) {
   const now = new Date().toISOString().slice(0, 10)
   const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []

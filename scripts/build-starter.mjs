@@ -1,6 +1,6 @@
 // Builds the program that starts local sandboxes, from src/sandboxes/local/starter: node scripts/build-starter.mjs
-// It is built for x64 and for arm64, and the results belong into the repository. The same sources and the same compilers give the same bytes.
-// With --checked DIR it is built there for this machine, with checks of memory and of undefined behaviour.
+// Builds for x64 and arm64, and the results are committed. The same sources and compilers give the same bytes.
+// With --checked DIR it builds into that folder for this machine, with checks for memory errors and undefined behavior.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -9,23 +9,23 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const sources = join(root, 'src/sandboxes/local/starter')
-/** Where the built programs lie, and beside them hashes of them and of what they were built from. */
+/** The folder of the built programs, which also holds hashes of them and of their sources. */
 export const prebuilt = join(sources, 'prebuilt')
 export const hashName = 'sha256sums'
 
-/** The compilers of Debian 12: another version may give other bytes. */
+/** The compilers of Debian 12: another version may produce other bytes. */
 const versions = { compiler: '12.2.0', linker: '2.40' }
 const compilers = { x64: 'x86_64-linux-gnu-gcc', arm64: 'aarch64-linux-gnu-gcc' }
 export const kinds = Object.keys(compilers)
 
-// No C library: it would be several times as large as the program, and pages that a fork must copy.
+// No C library: it would be several times the size of the program and add pages that a fork has to copy.
 const flags = [
   ...['-std=gnu11', '-Os', '-Wall', '-Wextra', '-Werror', '-ffreestanding', '-fno-builtin', '-fno-stack-protector'],
   ...['-fno-tree-loop-distribute-patterns', '-fno-asynchronous-unwind-tables', '-fno-pic', '-fno-ident'],
   ...['-no-pie', '-static', '-nostdlib', '-Wl,--build-id=none', '-Wl,-z,noexecstack', '-s'],
 ]
 
-/** Why the program cannot be built here as it was; null where it can. */
+/** Why the same bytes cannot be built here; null if they can. */
 export function whyNotBuilt(kind) {
   const compiler = compilers[kind]
   const asked = spawnSync(compiler, ['-dumpfullversion'], { encoding: 'utf8' })
@@ -49,7 +49,10 @@ export function buildStarter(kind, dir) {
   execFileSync(compilers[kind], [...flags, ...files('.c'), '-o', join(dir, nameOf(kind))], { stdio: 'inherit' })
 }
 
-/** A line of all that decides about the bytes, besides the compiler, and one of each program: none can be replaced without another. */
+/**
+ * One line for everything that affects the bytes except the compiler, and one for each program: replacing only one of
+ * them shows.
+ */
 export function hashes() {
   const ofSources = createHash('sha256').update(JSON.stringify(flags))
   for (const file of [...files('.h'), ...files('.c')]) ofSources.update(readFileSync(file))

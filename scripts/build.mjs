@@ -1,11 +1,11 @@
-// Bundles the command line and the library with esbuild: one small entry, everything else in chunks that load when asked for.
-// With --types it also writes the declarations for users of the library, where there is a TypeScript to make them.
+// Bundles the command line and the library with esbuild: one small entry, everything else in chunks loaded on demand.
+// With --types it also writes the type declarations for users of the library, if TypeScript is installed.
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
 
-/** Zod brings its messages in fifty languages along, which are most of it and would be read at every start. */
+/** Most of Zod is its messages in fifty languages, which would be read at every start. */
 const zodLanguages = /zod[\\/]v4[\\/]locales[\\/]index\.js$/
 const onlyEnglish = ({ path }) => ({ contents: "export { default as en } from './en.js'", resolveDir: dirname(path) })
 
@@ -20,8 +20,8 @@ await build({
   platform: 'node',
   target: 'node20',
   sourcemap: 'linked',
-  // Native code, packages only those who use them have, and the drivers of databases. Of DuckDB only the native part: the rest is 181 files,
-  // which take ten times as long to load as the bundle of them.
+  // Native code, packages that only their users have, and database drivers. Of DuckDB only the native part stays
+  // outside: the rest is 181 files, which take ten times as long to load as when bundled.
   external: [
     '@lydell/node-pty',
     'esbuild',
@@ -45,7 +45,7 @@ if (process.argv.includes('--types') && isInstalled('typescript')) {
   execFileSync(process.execPath, ['scripts/types.mjs', 'dist/types'], { stdio: 'inherit' })
 }
 
-/** The viewer's page: small, without a framework; the terminal's emulator loads when it is needed. */
+/** The viewer's page: small, without a framework; the terminal emulator loads on demand. */
 async function buildViewer() {
   rmSync('dist/web', { recursive: true, force: true })
   await build({
@@ -63,7 +63,7 @@ async function buildViewer() {
   })
 }
 
-/** Without development packages there is none, and the program must still be built. */
+/** Without development packages it is missing, and the program must still build. */
 function isInstalled(name) {
   try {
     import.meta.resolve(name)

@@ -1,4 +1,4 @@
-// Turns one TypeScript file of this checkout into a program that Node can run: Node 20 cannot strip types itself.
+// Turns one TypeScript file of this checkout into a program for Node: Node 20 cannot strip types itself.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -6,7 +6,7 @@ import { build } from 'esbuild'
 
 const root = resolve(import.meta.dirname, '..')
 
-/** A new directory inside the checkout, so that packages resolve from there; removed when this process ends. */
+/** A new directory inside the checkout, so that packages resolve from it; removed when this process ends. */
 export function makeScratchDir() {
   const parent = join(root, '.scratch')
   mkdirSync(parent, { recursive: true })
@@ -15,7 +15,7 @@ export function makeScratchDir() {
   return dir
 }
 
-/** Bundles `file` into `dir` and returns the path of the program. `ot-agent` means the built package. */
+/** Bundles `file` into `dir` and returns the path of the program. `ot-agent` resolves to the built package. */
 export async function bundle(file, dir) {
   const outfile = join(dir, `${basename(file, '.ts')}.mjs`)
   await build({

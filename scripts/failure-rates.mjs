@@ -1,8 +1,10 @@
 // How often weaker solvers fail composed tasks, by category and difficulty:
-//   node scripts/failure-rates.mjs sample TASKS OUT [PER]    copies PER tasks (3) of each category and difficulty, those with the lowest numbers
-//   node scripts/failure-rates.mjs forget TASKS OUT [MOST]   copies tasks with a solution that leaves out one of its steps, at most MOST (3) copies each
-//   node scripts/failure-rates.mjs table JOB...              prints what trials of these jobs made of their tasks, as Markdown
-// The copies are run with `ot-agent run -p OUT -a AGENT`: a model tries a sample, and the oracle plays what forgets a step.
+//   node scripts/failure-rates.mjs sample TASKS OUT [PER]    copies the first PER tasks (3) of each category and difficulty
+//   node scripts/failure-rates.mjs forget TASKS OUT [MOST]   copies each task up to MOST times (3), with one step left out of
+//                                                            its solution
+//   node scripts/failure-rates.mjs table JOB...              prints the results of these jobs as Markdown
+// Run the copies with `ot-agent run -p OUT -a AGENT`: a model tries a sample, and the oracle runs solutions that forget
+// a step.
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -45,7 +47,7 @@ function forget(tasks, out, most = '3') {
   process.stdout.write(`${count} weaker solutions in ${out}\n`)
 }
 
-/** A solution that forgets to start a service may wait for it for ever. */
+/** A solution that forgets to start a service may wait for it forever. */
 function hurry(file) {
   const toml = readFileSync(file, 'utf8')
   writeFileSync(
@@ -54,7 +56,10 @@ function hurry(file) {
   )
 }
 
-/** The script without one of its lines or blocks, once for each that can be left out and leaves a program. Lines that only look, comment or set up are no steps. */
+/**
+ * The script without one of its lines or blocks, once for each that can be left out and still leaves a valid program.
+ * Lines that only print, comment or set up are not steps.
+ */
 function withoutOneStep(script) {
   const lines = script.split('\n')
   const body = lines.findIndex((line) => /^cd /.test(line)) + 1
@@ -70,7 +75,7 @@ function withoutOneStep(script) {
   return weaker
 }
 
-/** One that is whole: what opens a loop, a function or a block, or declares, is a part of others. */
+/** A complete step: a line that opens a loop, a function or a block, or declares something, is part of others. */
 function isStep(line) {
   const isNone =
     /^\s*(?:#|set |export |mkdir |sed -n |trap |out=|work=|done\b|fi\b|\}|END_OF|rm |my |use |sub |open |close |chmod )/
@@ -83,11 +88,11 @@ function isBalanced(line) {
   return count('{') === count('}') && count('(') === count(')') && count("'") % 2 === 0
 }
 
-/** A line with a here-document ends with it. */
+/** A line with a here-document ends where the document does. */
 function endOfStep(lines, at) {
   const mark = /<<'(\w+)'/.exec(lines[at] ?? '')?.[1]
   const end = mark === undefined ? -1 : lines.indexOf(mark, at + 1)
-  // A document that is a program has steps of its own.
+  // A document that is a program has its own steps.
   return end < 0 || /^\s*cat > |perl - /.test(lines[at] ?? '') ? at + 1 : end + 1
 }
 
@@ -95,7 +100,7 @@ function isProgram(script) {
   return spawnSync('bash', ['-n'], { input: script, stdio: ['pipe', 'ignore', 'pipe'] }).stderr.length === 0
 }
 
-/** Some of them, evenly over all. */
+/** At most this many of them, evenly spread. */
 function spread(all, most) {
   if (all.length <= most) return all
   return Array.from({ length: most }, (_, i) => all[Math.floor(((i + 0.5) * all.length) / most)])
@@ -138,7 +143,7 @@ function trialsOf(job) {
     })
 }
 
-/** Tasks in the order of the numbers at the ends of their names, which is the order in which they were drawn. */
+/** Tasks ordered by the number at the end of their names, which is the order they were drawn in. */
 function tasksIn(dir) {
   const names = readdirSync(dir).filter((name) => existsSync(join(dir, name, 'task.toml')))
   if (names.length === 0)

@@ -1,4 +1,4 @@
-// Writes the JSON Schemas of schemas/ from the schemas that the program reads files with.
+// Writes the JSON Schemas of schemas/ from the schemas that the program validates files with.
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'

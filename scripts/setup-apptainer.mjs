@@ -1,6 +1,7 @@
-// Gets a real Apptainer for the tests, which Debian has in its unstable suite only: node scripts/setup-apptainer.mjs
-// It is unpacked under node_modules/.cache, with the libraries it was built for, and changes nothing else on this machine.
-// Without root, apt-get or that suite it says so and exits with 0: the tests that need it are skipped by name.
+// Downloads a real Apptainer for the tests, which Debian only has in its unstable suite: node
+// scripts/setup-apptainer.mjs
+// Unpacks it under node_modules/.cache, with the libraries it was built for, and changes nothing else on this machine.
+// Without root, apt-get or that suite, it says so and exits with 0: the tests that need it are skipped by name.
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -18,7 +19,7 @@ import { basename, join, resolve } from 'node:path'
 const cache = resolve(import.meta.dirname, '../node_modules/.cache')
 const home = join(cache, 'apptainer')
 const program = 'usr/bin/apptainer'
-/** Tools of this machine that it runs, by Debian package. */
+/** System tools that it runs, by Debian package. */
 const tools = { mksquashfs: 'squashfs-tools', newuidmap: 'uidmap', patchelf: 'patchelf' }
 
 if (!existsSync(join(home, program)) && !onPath('apptainer')) main()
@@ -63,7 +64,7 @@ function install(work) {
     const lasting = join(home, 'libraries')
     run('patchelf', ['--force-rpath', '--set-interpreter', join(lasting, loader), '--set-rpath', lasting, path])
   }
-  // A moved Apptainer looks for its files below the folders that hold its programs.
+  // A relocated Apptainer looks for its files below the folders of its programs.
   for (const dir of ['usr', 'usr/lib']) {
     cpSync(join(root, 'etc'), join(root, dir, 'etc'), { recursive: true, verbatimSymlinks: true })
     mkdirSync(join(root, dir, 'var/lib/apptainer/mnt/session'), { recursive: true })
@@ -71,7 +72,7 @@ function install(work) {
   chmodSync(root, 0o755)
 }
 
-/** Settings under which apt-get sees the unstable suite of the archive that this machine uses, and nothing else. */
+/** Settings that make apt-get see only the unstable suite of the archive that this machine uses. */
 function unstable(work) {
   const uris = run('apt-get', ['indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages']).split('\n')
   const archive = uris.find((uri) => /\/debian\/?$/.test(uri))

@@ -1,11 +1,11 @@
-// Makes sure that system parts are on this machine: node scripts/setup.mjs [--required] PART...
-// What is missing is installed with apt-get when we are root; otherwise the command to run is printed.
-// Exit code 0 even then, because tests that need a missing part are skipped by name; with --required it is 1.
+// Makes sure that system dependencies are installed: node scripts/setup.mjs [--required] PART...
+// Installs what is missing with apt-get if run as root; otherwise prints the command to run.
+// Exits with 0 even then, because tests that need a missing part are skipped by name; with --required it exits with 1.
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Each system part: the programs it stands for, by one of their names, and the Debian package that brings each. */
+/** Each system part: its programs, with alternative names, and the Debian package that provides each. */
 const parts = {
   bubblewrap: {
     bwrap: 'bubblewrap',
@@ -13,7 +13,7 @@ const parts = {
     nsenter: 'util-linux',
     setpriv: 'util-linux',
     mount: 'mount',
-    // A network of its own for a sandbox that may have one.
+    // Gives a sandbox a network of its own.
     pasta: 'passt',
   },
   git: { git: 'git' },
@@ -23,17 +23,17 @@ const parts = {
   containers: { podman: 'podman', dockerd: 'docker.io', runc: 'runc' },
   // Starts the containers of tasks that have several.
   compose: { 'docker-compose': 'docker-compose' },
-  // A cluster on this machine's loopback, which tests start themselves.
+  // A cluster on this machine's loopback interface, which tests start themselves.
   slurm: { slurmctld: 'slurmctld', slurmd: 'slurmd', sbatch: 'slurm-client', munged: 'munge', ss: 'iproute2' },
-  // Readers of dumps and documents. Debian 12 has the one name, Debian 13 the other.
+  // Readers of dumps and documents. The 7-Zip program has one name in Debian 12, the other in Debian 13.
   readers: { '7zz|7z': '7zip', pdftotext: 'poppler-utils' },
   // A database server, which a test starts itself.
   database: { pg_createcluster: 'postgresql', setpriv: 'util-linux' },
-  // A browser, in which tests look at the viewer.
+  // A browser in which tests open the viewer.
   browser: { chromium: 'chromium' },
-  // Shells in which tests press the Tab key.
+  // Shells in which tests press Tab.
   shells: { zsh: 'zsh', fish: 'fish' },
-  // Programs that tests drive through a terminal.
+  // Programs that tests use in a terminal.
   editors: { vi: 'vim-tiny', less: 'less', python3: 'python3', tmux: 'tmux' },
 }
 
@@ -74,7 +74,7 @@ function install(packages) {
   if (!onPath('apt-get')) return "no apt-get here; package names below are Debian's"
   if (process.getuid?.() !== 0) return 'not root'
   say(`installing ${packages.join(' ')} with apt-get ...`)
-  // A stale or unreachable package list is no reason to stop: the install below has the last word.
+  // A stale or unreachable package list is no reason to stop: the install below decides.
   aptGet(['update', '-qq'])
   return aptGet(['install', '-y', '-qq', '--no-install-recommends', ...packages]) ? null : 'apt-get install failed'
 }
@@ -106,7 +106,7 @@ function isExecutable(path) {
   }
 }
 
-/** Set-up news go to stderr, so that stdout stays the command's own. */
+/** Messages go to stderr, so that stdout remains the command's own. */
 function say(line) {
   process.stderr.write(`${line}\n`)
 }

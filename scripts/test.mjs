@@ -1,5 +1,5 @@
-// Runs the tests: node scripts/test.mjs [--long | --soak] [PATTERN...], where a pattern is a part of a test file's path.
-// The last line is `N passed, N failed, N skipped` and nothing else; skipped tests are listed by name with their reason.
+// Runs the tests: node scripts/test.mjs [--long | --soak] [PATTERN...], where a pattern is part of a test file's path.
+// The last line is exactly `N passed, N failed, N skipped`; skipped tests are listed by name with their reason.
 import { createVitest } from 'vitest/node'
 
 const suite = ['long', 'soak'].find((name) => process.argv.includes(`--${name}`))
@@ -19,7 +19,7 @@ await vitest.close()
 report(counts)
 process.exit(interrupted() ?? (counts.failed.length > 0 || counts.passed === 0 ? 1 : 0))
 
-/** Runs what the patterns match; returns what went wrong outside of any test. */
+/** Runs the test files that match the patterns; returns errors from outside any test. */
 async function run() {
   try {
     const { unhandledErrors } = await vitest.start(patterns)
@@ -50,7 +50,7 @@ function countTest(counts, test, name) {
   else counts.failed.push(`${name}: did not run`)
 }
 
-/** A test reads as skipped, too, when a hook of a suite around it threw. */
+/** A test also counts as skipped if a hook of an enclosing suite threw. */
 function isCutShort(test) {
   for (let at = test.parent; ; at = at.parent) {
     if (at.errors().length > 0) return true
@@ -58,7 +58,9 @@ function isCutShort(test) {
   }
 }
 
-/** What `ctx.skip(reason)` said, or the `skipReason` in the meta of the test or of a suite around it, or what its title says. */
+/**
+ * The reason given to `ctx.skip(reason)`, in the `skipReason` meta of the test or an enclosing suite, or in the title.
+ */
 function skipReason(test, result) {
   if (result.note) return `: ${result.note}`
   for (let at = test; at.type !== 'module'; at = at.parent) {
@@ -77,7 +79,7 @@ function report({ passed, failed, skipped }) {
   process.stdout.write(`${lines.join('\n')}\n`)
 }
 
-/** The first Ctrl-C stops after the tests that run now, the second at once. */
+/** The first Ctrl-C stops after the tests now running, the second at once. */
 function cancelOnSignals() {
   const numbers = { SIGINT: 2, SIGTERM: 15 }
   let code

@@ -1,6 +1,6 @@
-// Writes the declarations that users of the package need: node scripts/types.mjs FOLDER
-// They are those of src/index.ts, and of whatever they name. Only these are made: making them for every file takes longer
-// than all the rest of the build.
+// Writes the type declarations that users of the package need: node scripts/types.mjs FOLDER
+// Only those of src/index.ts and everything they refer to: declarations for every file would take longer than the rest
+// of the build.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import ts from 'typescript'
@@ -8,7 +8,7 @@ import ts from 'typescript'
 const root = resolve(import.meta.dirname, '..')
 const source = join(root, 'src')
 
-/** Writes `index.d.ts` and the others into a folder. */
+/** Writes `index.d.ts` and its dependencies into a folder. */
 function writeTypes(folder) {
   const program = ts.createProgram([join(source, 'index.ts')], options())
   const done = new Set()
@@ -24,7 +24,7 @@ function writeTypes(folder) {
   }
 }
 
-/** A relative import of one of our files, as declarations spell it: from './x.ts', import("./x.ts"). */
+/** A relative import in a declaration of ours: from './x.ts', import("./x.ts"). */
 const specifier = /(from |import\()(["']\.{1,2}\/[^"']+)\.ts(["'])/g
 
 writeTypes(resolve(process.argv[2] ?? 'dist/types'))

@@ -1,4 +1,5 @@
-// Prints what checks made of tasks as a Markdown table, one row per report of `ot-agent tasks check --json`: node scripts/yields.mjs NAME=check.json...
+// Prints task check results as a Markdown table, one row per report of `ot-agent tasks check --json`: node
+// scripts/yields.mjs NAME=check.json...
 import { readFileSync } from 'node:fs'
 
 const reports = process.argv.slice(2).map((word) => {
@@ -24,7 +25,7 @@ print(['pipeline', 'checked', ...columns, 'accepted'].map(() => '---'))
 for (const report of reports)
   print([report.name, report.tasks.length, ...columns.map((name) => cell(report, name)), report.accepted])
 
-/** Of how many tasks a check was made, and how many passed; a dash where it does not apply. */
+/** How many tasks passed a check, out of those checked; a dash if it does not apply. */
 function cell(report, name) {
   const made = madeOf(report, name)
   return made === 0 ? '-' : `${checkOf(report, name).ok}/${made}`

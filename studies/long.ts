@@ -1,6 +1,6 @@
 import { definePlugin, type RecipeTrace, type RowFilter, z } from 'ot-agent'
 
-/** Keeps long traces only, for a study of what length does. */
+/** Keeps only long traces, for a study of the effect of length. */
 export default definePlugin({
   name: 'long',
   summary: 'Drops traces with few characters',

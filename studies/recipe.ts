@@ -3,13 +3,13 @@ import { defineRecipe, type TypedStage } from 'ot-agent'
 /** Kinds of tasks that no student is trained on. */
 export const unseen = ['flatten', 'rank-in-group', 'dead-references', 'pivot-count', 'render-template']
 
-/** The domains of these studies: with more of them, the same seeds would give other tasks. */
+/** The domains of these studies: with more domains, the same seeds would give other tasks. */
 export const domains =
   'archives,checksums,clinic,config,dates,docs,encoding,energy,farming,files,inventory,library,links,network,payroll,permissions,sales,school,scripts,sensors,text,tickets,transport'.split(
     ',',
   )
 
-/** What makes a dataset of tasks: one rollout each by the stand-in, and the traces that solved them. */
+/** Turns tasks into a dataset: one rollout each by the stand-in, keeping the traces that solved them. */
 export const traced: readonly TypedStage[] = [
   {
     id: 'rollout',
@@ -25,7 +25,7 @@ export const traced: readonly TypedStage[] = [
   { id: 'dataset', use: 'exporters/sharegpt', with: { validation: 0, formats: ['jsonl'] } },
 ]
 
-/** Traces of composed tasks for students of trainers/small. The numbers in the names of their directories all have four digits. */
+/** Traces of composed tasks for students of trainers/small. All task directory names end in four-digit numbers. */
 export default defineRecipe({
   name: 'student',
   seed: 7,

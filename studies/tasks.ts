@@ -1,7 +1,7 @@
 import { defineRecipe } from 'ot-agent'
 import { domains, unseen } from './recipe.ts'
 
-/** The tasks of recipe.ts without their traces, for studies whose commands roll them out themselves. */
+/** The tasks of recipe.ts without traces, for studies whose commands run the rollouts themselves. */
 export default defineRecipe({
   name: 'student-tasks',
   seed: 7,

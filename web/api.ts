@@ -1,10 +1,10 @@
 import { exportMark } from '../src/core/view-files.ts'
 import { answerFromFiles, exportedPath } from './static-api.ts'
 
-/** True where the page is an export: there are files in place of a server. */
+/** True if the page is an export, with files instead of a server. */
 export const isExport = document.documentElement.hasAttribute(exportMark)
 
-/** What the server says is wrong. */
+/** An error that the server reports. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -17,7 +17,7 @@ export class ApiError extends Error {
 
 export type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>
 
-/** The address of something on the server, below `api/`. */
+/** The address of a resource on the server, below `api/`. */
 export function address(names: readonly string[], query: Query = {}): string {
   if (isExport) return exportedPath(names)
   const search = new URLSearchParams()
@@ -30,12 +30,12 @@ export function address(names: readonly string[], query: Query = {}): string {
   return `api/${names.map(encodeURIComponent).join('/')}${text === '' ? '' : `?${text}`}`
 }
 
-/** The address of a file of a trial, to be saved; null in an export, which holds only the text of files. */
+/** The download address of a trial's file; null in an export, which only has the text of files. */
 export function rawAddress(place: readonly string[], path: string): string | null {
   return isExport ? null : address([...place, 'raw'], { path })
 }
 
-/** The whole text of a file of a trial. */
+/** The complete text of a trial's file. */
 export async function getText(place: readonly string[], path: string, signal: AbortSignal): Promise<string> {
   const raw = rawAddress(place, path)
   if (raw !== null) return (await fetch(raw, { signal })).text()
@@ -44,12 +44,12 @@ export async function getText(place: readonly string[], path: string, signal: Ab
 
 const keyName = 'ot-agent-key'
 
-/** Keeps the key that the printed address holds, for this tab; without it the server starts no run. */
+/** Keeps the key from the printed address for this tab; without it the server starts no runs. */
 export function keepKey(key: string): void {
   sessionStorage.setItem(keyName, key)
 }
 
-/** Asks about runs; with a body, asks to do something. */
+/** Asks about runs; with a body, requests an action. */
 export async function askRuns<T>(names: readonly string[], signal: AbortSignal, body?: object): Promise<T> {
   if (isExport) throw new ApiError(404, 'this is not part of the export', null)
   const key = { 'x-ot-agent-key': sessionStorage.getItem(keyName) ?? '' }
@@ -61,7 +61,7 @@ export async function askRuns<T>(names: readonly string[], signal: AbortSignal, 
   return load(address(['runs', ...names]), signal, sent ?? { headers: key })
 }
 
-/** Asks the server, or the files of an export. The types are those of the routes. */
+/** Asks the server, or reads the files of an export. The types are those of the routes. */
 export async function get<T>(names: readonly string[], query: Query, signal: AbortSignal): Promise<T> {
   if (isExport) return (await answerFromFiles(names, query, (path) => load(path, signal))) as T
   return load(address(names, query), signal)

@@ -44,7 +44,7 @@ const pages: readonly (readonly [pattern: RegExp, page: (page: Page) => Promise<
 
 addEventListener('hashchange', () => void show())
 addEventListener('keydown', onKey)
-// Its own address would take the place of the page's.
+// Following the link would replace the page's own address.
 document.querySelector('.skip')?.addEventListener('click', (event) => {
   event.preventDefault()
   main.focus()
@@ -147,7 +147,7 @@ function onKey(event: KeyboardEvent): void {
   if (inField && key === 'Escape') target.blur()
   const dialog = document.querySelector('dialog[open]')
   if ((inField && target.type !== 'checkbox' && target.type !== 'range') || dialog) return
-  // Enter and space belong to what has the focus.
+  // Enter and space belong to the focused element.
   const focused = document.activeElement
   if ((key === 'Enter' || key === ' ') && focused?.matches('a, button, summary, input, [role=tab]')) return
   const own = key === '?' ? { run: showKeys } : keys.find((each) => each.key === key)

@@ -1,7 +1,7 @@
 export type Child = Node | string | number | null | undefined | false | readonly Child[]
 type Props = Readonly<Record<string, unknown>>
 
-/** Makes an element. Texts become text nodes, never markup, so that hostile ones are only ever read. */
+/** Makes an element. Strings become text nodes, never markup, so hostile ones are only displayed. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   props: Props | null = null,
@@ -15,7 +15,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 
 const svgSpace = 'http://www.w3.org/2000/svg'
 
-/** Makes an element of a drawing. */
+/** Makes an SVG element. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K,
   props: Props | null = null,
@@ -35,7 +35,7 @@ export function append(parent: Node, children: readonly Child[]): void {
   }
 }
 
-/** Puts new children in place of those that are there. */
+/** Replaces an element's children. */
 export function fill(parent: Element, ...children: Child[]): void {
   parent.replaceChildren()
   append(parent, children)
@@ -51,7 +51,7 @@ function set(element: Element, name: string, value: unknown): void {
   element.setAttribute(name, value === true ? '' : String(value))
 }
 
-/** Links lead to this page and its server only; an address from a trial is never one. */
+/** Links lead only to this page and its server; an address from a trial never becomes one. */
 function isOurs(address: string): boolean {
   return address.startsWith('#') || address.startsWith('api/')
 }

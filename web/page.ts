@@ -1,14 +1,14 @@
 import type { ViewEvent } from '../src/core/view.ts'
 import type { Child } from './dom.ts'
 
-/** A key that does something on a page. */
+/** A keyboard shortcut on a page. */
 export interface Key {
   readonly key: string
   readonly does: string
   readonly run: () => void
 }
 
-/** What a page gets. Its work ends when the signal is aborted: another page is shown. */
+/** What a page works with. The signal aborts when another page is shown. */
 export interface Page {
   readonly main: HTMLElement
   readonly names: readonly string[]
@@ -18,13 +18,13 @@ export interface Page {
   keys(keys: readonly Key[]): void
   /** Changes the query in the address without loading the page again. */
   remember(changes: Readonly<Record<string, string | null>>): void
-  /** Says something for a moment, also to a screen reader. */
+  /** Shows a message for a moment and announces it to screen readers. */
   say(text: string): void
-  /** Calls back when jobs change. */
+  /** Calls back on every change to a job. */
   live(onEvent: (event: ViewEvent) => void): void
 }
 
-/** The address of a page of ours. */
+/** The address of one of our pages. */
 export function to(names: readonly string[], query: Readonly<Record<string, string>> = {}): string {
   const search = new URLSearchParams(query).toString()
   return `#/${names.map(encodeURIComponent).join('/')}${search === '' ? '' : `?${search}`}`

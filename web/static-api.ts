@@ -8,13 +8,13 @@ import { answerAboutData } from './static-data.ts'
 type Load = <T>(path: string) => Promise<T>
 type Query = Readonly<Record<string, unknown>>
 
-/** The path of an exported answer. */
+/** The path of an exported response. */
 export function exportedPath(names: readonly string[]): string {
   const path = names.map(fileName).join('/')
   return names.length === 1 && path.endsWith('.csv') ? `api/${path}` : `api/${path}.json`
 }
 
-/** Answers from the files of an export as the server would: lists are searched, sorted and cut here. */
+/** Answers from the files of an export as the server would: searches, sorts and pages lists here. */
 export async function answerFromFiles(names: readonly string[], query: Query, load: Load): Promise<unknown> {
   const [first = '', id = '', list = '', trial = '', part = ''] = names
   if (first === 'jobs' && names.length === 1) {
@@ -78,12 +78,12 @@ interface Shard<T> {
 }
 
 interface Listing<T> {
-  /** What it is sorted by when nothing is asked for. */
+  /** The default sort key. */
   readonly usual: string
   readonly list: (rows: readonly T[], request: ListRequest) => ViewPage<T>
 }
 
-/** A list as it is needs only the files that hold the part; any other needs all. */
+/** An unfiltered list needs only the files for the requested part; any other list needs all. */
 async function fromShards<T>(
   names: readonly string[],
   request: ListRequest,

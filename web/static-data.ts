@@ -14,10 +14,10 @@ import { type WordFile, wordFileOf, wordsOf } from '../src/core/view-words.ts'
 
 type Query = Readonly<Record<string, unknown>>
 
-/** Loads an exported answer by its names. */
+/** Loads an exported response by its names. */
 type LoadNames = <T>(...names: readonly string[]) => Promise<T>
 
-/** Answers about datasets and recipes from the files of an export; undefined where a file is the whole answer. */
+/** Answers about datasets and recipes from the files of an export; undefined if a file is the complete response. */
 export async function answerAboutData(names: readonly string[], query: Query, load: LoadNames): Promise<unknown> {
   const [first = '', id = '', list = '', key = '', part = ''] = names
   if (first === 'recipes' && list === 'dropped') return droppedOf(await load<ViewDroppedRows>(...names), query)
@@ -36,7 +36,7 @@ export async function answerAboutData(names: readonly string[], query: Query, lo
   return { ...page, previous: keys.numbers[at - 1] ?? null, next: keys.numbers[at + 1] ?? null }
 }
 
-/** All rows in their order need only the files that hold the part; any other list needs all. */
+/** All rows in their original order need only the files for the requested part; any other list needs all. */
 async function rowsOf(id: string, ask: DataRequest, load: LoadNames): Promise<ViewDataRows> {
   const { wordParts, ...about } = await load<ViewDataExport>('data', id)
   const size = exportShard.rows
@@ -53,7 +53,7 @@ async function rowsOf(id: string, ask: DataRequest, load: LoadNames): Promise<Vi
   return { ...about, ...listDataRows(rows, hits, ask) }
 }
 
-/** The numbers of the rows that have all words of a text. */
+/** The numbers of the rows that contain all words of a text. */
 async function rowsWithWords(id: string, text: string, parts: number, load: LoadNames): Promise<Set<number>> {
   const having = async (word: string) => {
     const numbers: number[] = []

@@ -1,9 +1,12 @@
-/** Control characters and characters that change the direction of text, except line breaks and tabs. */
+/** Control characters and characters that change text direction, except line breaks and tabs. */
 const unseen = /(?![\n\t])[\p{Cc}\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\p{Co}\p{Zl}\p{Zp}]/gu
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the sequences that terminals obey.
 const sequences = /\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[()][\w]|[@-Z\\-_=>])/g
 
-/** Hostile text for a page: without the colors and moves of a terminal, and with every invisible character visible. */
+/**
+ * Hostile text made safe for a page: without terminal colors and cursor movements, and with invisible characters made
+ * visible.
+ */
 export function clean(text: string): string {
   return text
     .replace(sequences, '')
@@ -11,7 +14,7 @@ export function clean(text: string): string {
     .replace(unseen, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`)
 }
 
-/** The same in one line. */
+/** The same, on one line. */
 export function line(text: string): string {
   return clean(text.replace(/\s+/g, ' ').trim())
 }

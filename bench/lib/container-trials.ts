@@ -27,7 +27,7 @@ interface TrialsAt {
   readonly scratch: string
 }
 
-/** Oracle trials in turns with the engine's own `run` of the same scripts, one at a time. */
+/** Oracle trials alternating with the engine's own `run` of the same scripts, one at a time. */
 export async function trialRows({ provider, cli, image, scratch }: TrialsAt): Promise<Row[]> {
   const toml = `schema_version = "1.2"\n[environment]\nallow_internet = false\ndocker_image = "${image}"\n`
   const task = await loadTask(await writeTask(scratch, 'oracle', { toml }))
@@ -76,7 +76,7 @@ async function oracleTrial(provider: SandboxProvider, task: Task, dir: string): 
   if (end.kind !== 'scored' || end.rewards?.reward !== 1) throw new Error(`not scored: ${JSON.stringify(end)}`)
 }
 
-/** Counts the requests that this process sends, by either of the two clients that speak to engines. */
+/** Counts this process's requests by either of the two clients that speak to engines. */
 function countCalls(): { end(): number } {
   let count = 0
   const add: ChannelListener = () => count++

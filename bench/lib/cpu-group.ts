@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A control group whose processor time is counted, with all groups below it; what ended in it stays counted. */
+/** A control group that measures CPU time, including all groups below it and processes that have ended. */
 export interface CpuGroup {
   /** Its path in the hierarchy, for an engine's `--cgroup-parent`. */
   readonly path: string
   cpuSec(): number
-  /** Runs work while this process is in the group: what it starts meanwhile stays there. */
+  /** Runs work while this process is in the group; processes started meanwhile stay in it. */
   within<T>(work: () => Promise<T>): Promise<T>
   /** Removes it and the empty groups below it. */
   remove(): void

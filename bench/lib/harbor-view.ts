@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { findProgram } from '../../src/lib/programs.ts'
 import { type Viewer, viewerOf } from './viewer.ts'
 
-/** The program `harbor`: as HARBOR says, on the path, or where test/interop installed it. */
+/** The program `harbor`: named by HARBOR, on the path, or installed by test/interop. */
 export function findHarbor(cacheHome = join(homedir(), '.cache')): string | null {
   const venvs = join(cacheHome, 'ot-agent', 'interop', 'venvs')
   const installed = existsSync(venvs) ? readdirSync(venvs).filter((name) => name.startsWith('harbor-')) : []
@@ -13,7 +13,7 @@ export function findHarbor(cacheHome = join(homedir(), '.cache')): string | null
   return process.env.HARBOR ?? findProgram('harbor') ?? (last ? join(venvs, last, 'bin', 'harbor') : null)
 }
 
-/** Starts `harbor view` on a folder of jobs and waits until it answers. */
+/** Starts `harbor view` on a folder of jobs and waits until it responds. */
 export async function startHarbor(program: string, dir: string): Promise<Viewer> {
   const port = 20_000 + (process.pid % 20_000)
   const startedMs = performance.now()

@@ -12,13 +12,13 @@ import { writeTask } from '../../test/fakes/tasks.ts'
 export interface LargeJob {
   readonly dir: string
   readonly jobsDir: string
-  /** The command line that runs it, or runs it again. */
+  /** The command line that runs it, or reruns it. */
   readonly run: readonly string[]
 }
 
 const taskCount = 500
 
-/** A job of many finished trials: one of them really ran, the others are copies under the names that its plan gives them. */
+/** A job of many finished trials: one of them really ran, the others are copies under the names in its plan. */
 export async function makeLargeJob(scratch: string, trials: number): Promise<LargeJob> {
   const tasks = join(scratch, 'tasks')
   const jobsDir = join(scratch, 'jobs')
@@ -67,7 +67,7 @@ export async function makeLargeJob(scratch: string, trials: number): Promise<Lar
   return { dir, jobsDir, run }
 }
 
-/** The same trial at another time: no two trials of a job share all their times. */
+/** The same trial at another time: no two trials of a job have all their times in common. */
 function later(record: TrialRecord, ms: number): TrialRecord {
   const moved = (at: string) =>
     new Date(Date.parse(at) + ms).toISOString().slice(0, -1) + at.slice('2000-01-01T00:00:00.000'.length)
@@ -88,13 +88,15 @@ function runOne(task: string, jobsDir: string): string {
   return join(job, trial.name)
 }
 
-/** A file of a trial that all copies have in common, or a directory, which has no bytes. */
+/** A file that all copies of a trial share, or a directory, which has no bytes. */
 interface Copied {
   readonly path: string
   readonly bytes: Uint8Array | null
 }
 
-/** Directories before what is in them. Held in memory: copying from disk takes most of the time that a copy takes. */
+/**
+ * Directories come before their content. Kept in memory, because reading from disk takes most of the time of a copy.
+ */
 function readCopied(real: string): Copied[] {
   const own = ['config.json', 'record.json', 'result.json']
   const paths = readdirSync(real, { recursive: true, encoding: 'utf8' }).filter((path) => !own.includes(path))

@@ -1,4 +1,4 @@
-/** A task that a person has read, and what the checks say of it. The texts stay where they came from. */
+/** A task that a person has read, and its check results. The texts stay at their source. */
 export interface LabeledTask {
   readonly pipeline: string
   /** Of the source's row. */
@@ -8,7 +8,7 @@ export interface LabeledTask {
   readonly label: 'good' | 'bad'
   /** What is wrong with a bad one. */
   readonly reason?: string
-  /** The checks that failed, as `tasks check` told. */
+  /** The checks that failed, as reported by `tasks check`. */
   readonly failed: readonly string[]
 }
 
@@ -26,13 +26,13 @@ export interface LawRates {
 /** The checks of instruction against tests. */
 export const laws: readonly string[] = ['reference', 'stated', 'shallow']
 
-/** How well checks tell good tasks from bad ones; `counts` says which checks reject. */
+/** How well checks tell good tasks from bad ones; `counts` selects the checks that reject. */
 export function ratesOf(tasks: readonly LabeledTask[], counts: (check: string) => boolean): LawRates {
   const rejected = (task: LabeledTask) => (task.failed.some(counts) ? 1 : 0)
   return ratesBy(tasks, rejected)
 }
 
-/** The same with a reviewer after the checks that is wrong about this share of the tasks: what is to be expected. */
+/** The expected rates if a reviewer follows the checks and is wrong about this share of the tasks. */
 export function ratesWithReviewer(tasks: readonly LabeledTask[], error: number): LawRates {
   return ratesBy(tasks, (task) => {
     if (task.failed.length > 0) return 1

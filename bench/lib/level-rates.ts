@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { composeTask } from '../../data/terminal-composer/compose/compose-task.ts'
 import { type Level, levels } from '../../data/terminal-composer/compose/work.ts'
 
-/** The tasks on which students of the studies were evaluated: `generate --first 9000 --count 200` has this seed. */
+/** The seed of the tasks that the studies' students were evaluated on: `generate --first 9000 --count 200`. */
 const seed = 42
 
-/** What solvers made of one composed task. */
+/** The results of several solvers on one composed task. */
 export interface Attempts {
   readonly name: string
   readonly domain: string
@@ -16,7 +16,7 @@ export interface Attempts {
   readonly failed: number
 }
 
-/** What the students of one variant of a study did with each task, all seeds together. */
+/** The results of the students of one variant of a study on each task, summed over all seeds. */
 export function attemptsOf(study: string, variant: string, domains: readonly string[]): Attempts[] {
   const dir = `studies/results/${study}`
   const { cells } = readJson<{ cells: { variant: string; id: string }[] }>(`${dir}/cells.json`)
@@ -31,7 +31,7 @@ export function attemptsOf(study: string, variant: string, domains: readonly str
   })
 }
 
-/** Where a task lies is drawn again: its number and the seed are all that it takes. */
+/** Draws a task's position again: its number and the seed are all that takes. */
 function placeOf(name: string, domains: readonly string[]) {
   const draft = composeTask({ seed, index: Number(name.slice(-6)), domains })
   if (draft.name !== name) throw new Error(`expected task ${name}, the composer draws ${draft.name}`)
@@ -40,7 +40,7 @@ function placeOf(name: string, domains: readonly string[]) {
   return { name, domain, operation: tags[0] ?? '', level }
 }
 
-/** Failures of each level, easy first. */
+/** Failures by level, easy first. */
 export function ratesByLevel(attempts: readonly Attempts[]) {
   return levels.map((level) => ({ level, ...rateOf(attempts.filter((own) => own.level === level)) }))
 }

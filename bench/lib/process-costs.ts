@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What one process of ours cost, from its start to its end. */
+/** The cost of one of our processes, from start to end. */
 export interface Cost {
   /** Its command line. */
   readonly words: string
@@ -9,11 +9,14 @@ export interface Cost {
   readonly toMs: number
   readonly cpuSec: number
   readonly rssMb: number
-  /** What it read by system calls, from the disk or from memory. */
+  /** Bytes read by system calls, from disk or from memory. */
   readonly readBytes: number
 }
 
-/** A module for `node --import`: at its end each process writes its cost into the folder that OT_BENCH_COSTS names. Children count for their parents. */
+/**
+ * A module for `node --import`: each process writes its cost into the folder in OT_BENCH_COSTS when it ends. A parent's
+ * cost includes its children's.
+ */
 export const costHook = `import { readFileSync, writeFileSync } from 'node:fs'
 const fromMs = Date.now()
 process.on('exit', () => {
@@ -30,14 +33,14 @@ process.on('exit', () => {
 })
 `
 
-/** All costs in a folder, by the start of their processes. */
+/** All costs in a folder, ordered by process start. */
 export function costsIn(dir: string): readonly Cost[] {
   return readdirSync(dir)
     .sort()
     .map((name) => JSON.parse(readFileSync(join(dir, name), 'utf8')))
 }
 
-/** Several costs as one: from the first start to the last end. */
+/** Several costs combined: from the first start to the last end. */
 export function sumOf(costs: readonly Cost[]) {
   const add = (of: (cost: Cost) => number) => costs.reduce((sum, cost) => sum + of(cost), 0)
   return {

@@ -7,7 +7,7 @@ export interface Row {
   readonly ok?: boolean
 }
 
-/** The value below which a share of the values lies. */
+/** The value below which this share of the values lies. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN

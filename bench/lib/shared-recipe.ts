@@ -1,4 +1,4 @@
-/** Steps that go shard by shard, and then one that needs every row. */
+/** A recipe whose first steps work shard by shard, followed by one that needs every row. */
 export const recipeText = `export default {
   name: 'shared',
   seed: 7,

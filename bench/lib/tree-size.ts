@@ -1,19 +1,19 @@
 import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** How much a tree takes of a file system. */
+/** The space a tree takes in a file system. */
 export interface TreeSize {
   readonly inodes: number
   readonly files: number
-  /** As files are long. */
+  /** The sum of file lengths. */
   readonly bytes: number
-  /** As the disk is used. */
+  /** Disk usage. */
   readonly blocks: number
-  /** Entries of the directory that has most. */
+  /** Entries in the directory that has the most. */
   readonly mostEntries: number
 }
 
-/** Counts what is below a directory; the directory itself is not counted. */
+/** Counts everything below a directory, but not the directory itself. */
 export function treeOf(dir: string): TreeSize {
   const size = { inodes: 0, files: 0, bytes: 0, blocks: 0, mostEntries: 0 }
   const walk = (at: string) => {

@@ -3,17 +3,17 @@ import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { Row } from './rows.ts'
 
-/** A viewer that was started for a measurement. */
+/** A viewer started for a measurement. */
 export interface Viewer {
   readonly origin: string
   /** When its program was started, on the clock of `performance.now()`. */
   readonly startedMs: number
-  /** Memory in megabytes: `VmRSS` now, `VmHWM` at most. */
+  /** Memory in megabytes: `VmRSS` is current, `VmHWM` the maximum. */
   memoryMb(name: 'VmRSS' | 'VmHWM'): number
   stop(): Promise<void>
 }
 
-/** Starts `ot-agent view` and waits until it says where it listens. */
+/** Starts `ot-agent view` and waits until it reports its address. */
 export async function startViewer(...words: readonly string[]): Promise<Viewer> {
   const args = ['bin/ot-agent.js', 'view', ...words, '--port', '0', '--no-open', '--json']
   const startedMs = performance.now()
@@ -36,17 +36,17 @@ export function viewerOf(child: ChildProcess, startedMs: number, origin: string)
   }
 }
 
-/** The answer to a request, and how long it took. */
+/** The response to a request, and how long it took. */
 export async function ask<T>(url: string): Promise<{ readonly ms: number; readonly body: T }> {
   const since = performance.now()
-  // A server that was busy for seconds may have closed a connection that was kept; browsers ask again as well.
+  // A server that was busy for seconds may have closed an idle connection; browsers retry as well.
   const response = await fetch(url).catch(() => fetch(url))
   const body = (await response.json()) as T
   if (!response.ok) throw new Error(`${url}: ${response.status} ${JSON.stringify(body).slice(0, 300)}`)
   return { ms: performance.now() - since, body }
 }
 
-/** A row with a goal that is an upper bound. */
+/** A row whose goal is an upper bound. */
 export function under(name: string, value: number, unit: string, most: number): Row {
   return { name, value, unit, goal: `under ${most}`, ok: value < most }
 }

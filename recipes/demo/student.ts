@@ -1,6 +1,8 @@
 import { defineRecipe } from 'ot-agent'
 
-/** New tasks of domains and kinds that the student has learned: it was trained on those before number 9000. */
+/**
+ * New tasks from domains and of kinds that the student has learned: it was trained on tasks with numbers below 9000.
+ */
 const tasks = {
   pipeline: 'terminal-composer',
   args: {
@@ -15,7 +17,10 @@ const tasks = {
   },
 }
 
-/** The part of the demo with a model. The stand-in shows that the tasks can be solved; the student solves them, some of them wrong, and filters drop those. */
+/**
+ * The part of the demo with a model. The stand-in shows that the tasks can be solved; the student solves them,
+ * sometimes wrongly, and filters drop those traces.
+ */
 export default defineRecipe({
   name: 'demo-student',
   summary:

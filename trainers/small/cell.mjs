@@ -1,10 +1,11 @@
-// One cell of a study: trains a student on a dataset, lets it practice if asked to, and evaluates it on held-out tasks.
+// One cell of a study: trains a student on a dataset, optionally lets it practice, and evaluates it on held-out tasks.
 //
 //   node trainers/small/cell.mjs --data DATASET --tasks NAME=DIR [--tasks ...] --out DIR [--processes 4] -- FLAGS OF train.py
 //   ... --practice DIR --method rejection|gradient|teacher [--rounds 2] [--practice-attempts 4] [--practice-flags='FLAGS OF train.py'] -- ...
 //
-// Writes DIR/result.json, as `ablate` reads it: the rewards of every held-out task (0 where a trial was not scored), and numbers of the
-// training. Run again, it resumes: a finished student is not trained again, finished trials are kept.
+// Writes DIR/result.json in the format `ablate` reads: the rewards on every held-out task (0 if a trial was not
+// scored), and training metrics. A rerun resumes: a finished student is not trained again, and finished trials are
+// kept.
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'

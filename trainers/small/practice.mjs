@@ -1,18 +1,21 @@
-// Lets a student practice: it tries tasks several times, and is trained on its own attempts. Used by cell.mjs.
+// Lets a student practice: it tries tasks several times and is trained on its own attempts. Used by cell.mjs.
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { exists, project, rollOut, run } from './rollouts.mjs'
 
 /**
- * What an attempt counts in the training, by its reward and the mean reward of the student's attempts at that task.
- * rejection: attempts that solved the task, each alike. gradient: how much better or worse than the mean (REINFORCE).
+ * The weight of an attempt in training, from its reward and the student's mean reward on that task. rejection: attempts
+ * that solved the task, all equal. gradient: how much better or worse than the mean (REINFORCE).
  */
 const weightOf = {
   rejection: (reward) => (reward === 1 ? 1 : 0),
   gradient: (reward, mean) => reward - mean,
 }
 
-/** How long a round trains, and at what rate, unless flags say otherwise. `teacher` is the control: nothing but more of the teacher's traces. */
+/**
+ * How long a round trains and at what rate, unless flags override it. `teacher` is the control: just more of the
+ * teacher's traces.
+ */
 const flagsOf = {
   rejection: ['--epochs', '3', '--lr', '3e-4'],
   gradient: ['--epochs', '1', '--lr', '1e-4'],
@@ -20,7 +23,10 @@ const flagsOf = {
 }
 export const methods = Object.keys(flagsOf)
 
-/** Practices in rounds; every round begins with the student of the last. Gives the folder of the last student and notes of each round. */
+/**
+ * Practices in rounds; every round starts with the previous round's student. Returns the last student's folder and
+ * notes on each round.
+ */
 export async function practice({ method, data, tasks, rounds, student, out, python, trainFlags, ...how }) {
   const notes = []
   let current = student
@@ -41,7 +47,7 @@ export async function practice({ method, data, tasks, rounds, student, out, pyth
   return { student: current, notes }
 }
 
-/** The student tries the tasks; gives the file of rows to learn from, or null when there are none. */
+/** The student tries the tasks; returns the file of rows to learn from, or null if there are none. */
 async function attempt(method, place, python, student, how, notes) {
   const rows = join(place, 'rows.jsonl')
   if (!(await exists(rows))) {

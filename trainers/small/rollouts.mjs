@@ -1,4 +1,4 @@
-// Serves a student, and rolls it out on tasks. Used by cell.mjs and practice.mjs.
+// Serves a student and runs it on tasks. Used by cell.mjs and practice.mjs.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -7,7 +7,10 @@ import { join, resolve } from 'node:path'
 
 export const project = resolve(import.meta.dirname, '../..')
 
-/** Runs `use` with the address of a server that answers for the student. Its port is kept in a file: a job resumes only with the same address. */
+/**
+ * Runs `use` with the address of a server for the student. Its port is kept in a file, because a job only resumes with
+ * the same address.
+ */
 async function withServer(python, student, portFile, use) {
   const port = await keptPort(portFile)
   const args = [join(project, 'trainers/small/serve.py'), student, '--port', String(port), '--slots', '16']
@@ -32,8 +35,9 @@ async function withServer(python, student, portFile, use) {
 }
 
 /**
- * Lets the student solve the tasks of a folder; gives the directories of the jobs. Several processes share the tasks, each with a server of
- * its own: one server is bound by the single thread that feeds its model, at about three trials a second.
+ * Lets the student solve the tasks in a folder; returns the directories of the jobs. Several processes share the tasks,
+ * each with its own server: a server is limited by the single thread that feeds its model, to about three trials a
+ * second.
  */
 export async function rollOut({ python, student, tasks: dir, jobs, name, processes, attempts, temperature, turns }) {
   const tasks = (await readdir(dir)).sort()
@@ -55,19 +59,19 @@ export async function rollOut({ python, student, tasks: dir, jobs, name, process
       const serve = (use) => withServer(python, student, join(jobs, `.port-${job}`), use)
       const first = (url) => otAgent(['run', ...of, ...by, url, ...how], env)
       const again = () => otAgent(['jobs', 'retry', join(jobs, job), '--only', 'infra', '-q'], env)
-      // A server that dies takes trials with it: they are tried again with a new one. What fails then is not scored.
+      // A server that dies takes trials with it: they are retried with a new one. Whatever fails then is not scored.
       for (const use of [first, again, again]) if (await serve(use)) break
       return join(jobs, job)
     }),
   )
-  // Only now, so that no server is left running.
+  // Throw only now, so that no server is left running.
   const failed = ended.find(({ status }) => status === 'rejected')
   if (failed) throw failed.reason
   await rm(places, { recursive: true })
   return ended.map(({ value }) => value)
 }
 
-/** Whether every trial of a job was scored. */
+/** Runs a command; false if some trial of its job was not scored. */
 async function otAgent(args, env) {
   try {
     await run(process.execPath, [join(project, 'bin/ot-agent.js'), ...args], env)
@@ -78,7 +82,7 @@ async function otAgent(args, env) {
   }
 }
 
-/** Runs a program to its end; an error holds the last that it printed. */
+/** Runs a program to its end; on failure, the error has the end of its output. */
 export function run(program, args, env = process.env) {
   return new Promise((done, failed) => {
     const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env })

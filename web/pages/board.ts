@@ -10,7 +10,7 @@ import { rowKeys } from '../parts/rows.ts'
 import { makeTabs, searchBox } from '../parts/toolbar.ts'
 import { plural } from '../text.ts'
 
-/** Models by benchmarks, with intervals and ranks. */
+/** The leaderboard: models by benchmarks, with intervals and ranks. */
 export async function boardPage(page: Page): Promise<void> {
   const { main, query, signal } = page
   page.head([])

@@ -5,7 +5,7 @@ import { go, type Page, to } from '../page.ts'
 import { intervalPlot } from '../parts/plots.ts'
 import { line, percent, reward, whole } from '../text.ts'
 
-/** Jobs side by side: who is better and how sure that is, then task by task. */
+/** Jobs side by side: which is better and how sure that is, then task by task. */
 export async function comparePage(page: Page): Promise<void> {
   const { main, query, signal } = page
   const jobs = (query.get('jobs') ?? '').split('\n').filter(Boolean)

@@ -9,7 +9,7 @@ import { makeTabs } from '../parts/toolbar.ts'
 import { clean, count, line, plural, whole } from '../text.ts'
 import { result, splitId } from './dataset.ts'
 
-/** One row: where it came from, what was said, its columns, and rows that say nearly the same. */
+/** One row: where it came from, its conversation, its columns, and near-duplicates. */
 export async function datasetRowPage(page: Page): Promise<void> {
   const { main, query, signal } = page
   const [id = '', key = ''] = page.names
@@ -121,7 +121,7 @@ function lineageOf(stops: readonly ViewLineageStop[]): Child {
   )
 }
 
-/** Messages as cards; more of a very long conversation is loaded at its end. */
+/** Messages as cards; a very long conversation loads more at its end. */
 function showConversation(page: Page, place: readonly string[], found: ViewDataRowPage, panel: HTMLElement): Key[] {
   const words = wordsIn(page.query.get('q') ?? '')
   const section = h('section', { class: 'turns' })

@@ -20,7 +20,7 @@ const columns = [
 
 const filters = ['q', 'sort', 'result', 'source', 'minTurns', 'maxTurns', 'minTokens', 'maxTokens'] as const
 
-/** The rows of a dataset: searched, filtered, and how they are spread. */
+/** The rows of a dataset, with search, filters and histograms. */
 export async function datasetPage(page: Page): Promise<void> {
   const { main, query, signal } = page
   const [id = ''] = page.names
@@ -89,7 +89,7 @@ function tableOf(page: Page, body: HTMLElement, reload: () => void): HTMLElement
   )
 }
 
-/** Keeps the range of a bar in the address; null is every row. */
+/** Keeps the range of a bar in the address; null means every row. */
 function narrowTo(name: 'Turns' | 'Tokens', page: Page, reload: () => void): (bin: ViewBin | null) => void {
   return (bin) => {
     const most = bin?.to == null ? null : String(bin.to - 1)
@@ -98,7 +98,7 @@ function narrowTo(name: 'Turns' | 'Tokens', page: Page, reload: () => void): (bi
   }
 }
 
-/** The rows of a recipe's run are called after the run and the stage. */
+/** A recipe's rows have IDs made of the run and the stage. */
 export function splitId(id: string): [run: string | null, step: string] {
   const at = id.lastIndexOf(':')
   return at < 0 ? [null, id] : [id.slice(0, at), id.slice(at + 1)]
@@ -149,7 +149,7 @@ function rowOf(id: string, row: ViewDataRow, q: string): HTMLElement {
   )
 }
 
-/** A reward has the color of its outcome; other results are words. */
+/** Shows a reward in the color of its outcome, any other result as text. */
 export function result(text: string | null): HTMLElement {
   if (text === null) return h('span', { class: 'dim' }, '–')
   const value = Number(text)

@@ -4,7 +4,7 @@ import { fill, h } from '../dom.ts'
 import { type Page, to } from '../page.ts'
 import { line } from '../text.ts'
 
-/** Every dataset and run of a recipe that can be shown. */
+/** Every dataset and recipe run that can be shown. */
 export async function datasetsPage(page: Page): Promise<void> {
   page.head([])
   const { datasets, recipes } = await get<ViewDataList>(['data'], {}, page.signal)

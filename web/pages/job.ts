@@ -65,7 +65,7 @@ export async function jobPage(page: Page): Promise<void> {
   })
 }
 
-/** A row for each task, a cell for each attempt. Gives how to load it again. */
+/** A row for each task, a cell for each attempt. Returns a function that reloads it. */
 function showGrid(page: Page, id: string, panel: HTMLElement): () => void {
   const { query, signal } = page
   const body = h('tbody')

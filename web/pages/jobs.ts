@@ -18,7 +18,7 @@ const columns = [
   ['', 'Took'],
 ] as const
 
-/** Every job, newest first; two or more can be chosen and compared. */
+/** Every job, newest first; two or more can be selected and compared. */
 export async function jobsPage(page: Page): Promise<void> {
   const { main, query, signal } = page
   page.head([])
@@ -74,7 +74,7 @@ export async function jobsPage(page: Page): Promise<void> {
   })
 }
 
-/** The jobs that are chosen for a comparison, and the button that leads to it. */
+/** The jobs selected for comparison, and the button that opens it. */
 function makeChooser() {
   const chosen = new Set<string>()
   const compare = h(

@@ -6,7 +6,7 @@ import { rangeText, rankOf } from '../parts/board-table.ts'
 import { intervalPlot } from '../parts/plots.ts'
 import { clean, line, money, percent, time, whole } from '../text.ts'
 
-/** A model: its results, what it was made of, and its training run. */
+/** A model: its results, what it was trained on, and its training run. */
 export async function modelPage(page: Page): Promise<void> {
   const { main, names, signal } = page
   const [name = ''] = names

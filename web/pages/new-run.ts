@@ -13,10 +13,10 @@ const kinds: readonly (readonly [kind: Kind, title: string])[] = [
   ['recipe', 'Recipe'],
 ]
 
-/** How often runs that were started are looked at while one of them goes on. */
+/** How often to poll started runs while one of them is running. */
 const lookMs = 700
 
-/** Configures and starts a run, an evaluation or a recipe, and shows the command that does the same. */
+/** Configures and starts a run, an evaluation or a recipe, and shows the equivalent command. */
 export async function newRunPage(page: Page): Promise<void> {
   page.head([])
   const form = await askRuns<RunForm>(['form'], page.signal)
@@ -52,19 +52,19 @@ export async function newRunPage(page: Page): Promise<void> {
   page.keys([{ key: 'Escape', does: 'back to the jobs', run: () => go(to([])) }])
 }
 
-/** What was filled in, before it is checked. */
+/** The form's values before validation. */
 type Draft = ReturnType<ReturnType<typeof runFields>['draft']>
 
 interface Shell {
   readonly elements: readonly HTMLElement[]
-  /** Says what goes wrong. */
+  /** Shows any error. */
   safely(work: () => Promise<void>): void
-  /** Shows the command of a draft, or what is wrong with it. */
+  /** Shows the command for a draft, or what is wrong with it. */
   preview(draft: Draft, titleOf: (field: string) => string): Promise<void>
   start(draft: Draft): Promise<void>
 }
 
-/** The command that does the same, the button that starts it, and what is wrong. */
+/** The equivalent command, the button that starts it, and any errors. */
 function makeShell(page: Page): Shell {
   const { signal } = page
   const command = h('code')
@@ -106,7 +106,7 @@ function makeShell(page: Page): Shell {
   }
 }
 
-/** Runs that were started from here, looked at again while one of them goes on. */
+/** Runs started from this page, polled while one of them is running. */
 function makeStarted({ signal }: Page, { safely }: Shell) {
   const section = h('section', { 'aria-label': 'Started from here' })
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -124,7 +124,7 @@ function makeStarted({ signal }: Page, { safely }: Shell) {
   return { section, look }
 }
 
-/** The kind of run and its fields, empty or as an earlier job has them. */
+/** The kind of run and its fields, empty or copied from an earlier job. */
 function makeChoice(page: Page, form: RunForm, { safely, preview }: Shell) {
   const missing = h('p', { class: 'dim' })
   const place = h('div')
@@ -139,7 +139,7 @@ function makeChoice(page: Page, form: RunForm, { safely, preview }: Shell) {
     for (const button of buttons) button.setAttribute('aria-pressed', String(button.dataset.kind === kind))
     onChange()
   }
-  /** What was typed stays when the kind changes, where the other kind has the same fields. */
+  /** Keeps what was typed when the kind changes, if the other kind has the same fields. */
   const keptFor = (kind: Kind): Readonly<Record<string, unknown>> => {
     const { jobName: _, kind: before, ...kept } = fields.draft()
     return (before === 'recipe') === (kind === 'recipe') ? kept : {}
@@ -173,7 +173,7 @@ async function copy(page: Page, element: HTMLElement): Promise<void> {
   page.say('Copied.')
 }
 
-/** A name that no job has yet: the kind and the time. */
+/** An unused job name: the kind and the time. */
 function newName(kind: Kind): string {
   const now = new Date()
   const local = new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString()

@@ -15,7 +15,7 @@ const parts: readonly (readonly [part: ViewTaskPart, title: string, first: strin
   ['solution', 'Solution', 'solution/solve.sh'],
 ]
 
-/** A task: whether it is sound and how often it is solved, what it asks for and what it is made of. */
+/** A task: whether it is sound, how often it is solved, what it asks for and its files. */
 export async function taskPage(page: Page): Promise<void> {
   const { main, names, signal } = page
   const [asked = ''] = names
@@ -59,7 +59,7 @@ export async function taskPage(page: Page): Promise<void> {
   fill(main, ...topOf(task), bar.bar, bar.panel)
   bar.start()
   if (task.complete) return
-  // Once the jobs are read the numbers are whole, and the page is shown again.
+  // Once all jobs are read, the numbers are complete, and the page reloads.
   const look = setInterval(async () => {
     const now = await get<ViewTask>(['tasks', asked], {}, signal).catch(() => null)
     if (now?.complete && !signal.aborted) dispatchEvent(new HashChangeEvent('hashchange'))
@@ -89,7 +89,7 @@ function topOf(task: ViewTask): Child[] {
   ]
 }
 
-/** Whether it is sound and how hard it is, before anything else. */
+/** The first thing to know: whether it is sound and how hard it is. */
 function sentenceOf({
   item: { verdict, law, reason, trials, mean },
   isOld,

@@ -18,7 +18,7 @@ const columns = [
 
 const filters = ['q', 'sort', 'family', 'difficulty', 'check'] as const
 
-/** The tasks of folders, packs and jobs: searched and filtered. */
+/** The tasks of folders, packs and jobs, with search and filters. */
 export async function tasksPage(page: Page): Promise<void> {
   const { main, query, signal } = page
   page.head([])

@@ -57,7 +57,7 @@ interface TabsRequest {
   readonly page: Page
   readonly place: readonly string[]
   readonly trial: ViewTrial
-  /** Takes the keys of the tab that is shown. */
+  /** Takes the shortcuts of the visible tab. */
   readonly onKeys: (keys: readonly Key[]) => void
   /** Shows the terminal at a turn. */
   readonly onPlay: (turn: number) => void
@@ -91,7 +91,7 @@ function tabsOf({ page, place, trial, onKeys, onPlay }: TabsRequest): Tab[] {
   ]
 }
 
-/** Shows the page again when the trial has ended. */
+/** Reloads the page when the trial has ended. */
 function showAgainAtEnd({ signal }: Page, place: readonly string[]): void {
   const look = setInterval(async () => {
     const now = await get<ViewTrial>(place, {}, signal).catch(() => null)
@@ -100,7 +100,7 @@ function showAgainAtEnd({ signal }: Page, place: readonly string[]): void {
   signal.addEventListener('abort', () => clearInterval(look))
 }
 
-/** `agent`, or the agent's folder of each step of a task with several. */
+/** `agent`, or the agent's folder for each step of a multi-step task. */
 function agentFolders({ record, files }: ViewTrial): string[] {
   const steps = (record?.steps ?? []).map(({ name }) => `steps/${name}/agent`)
   const present = steps.filter((folder) => files.some(({ path }) => path.startsWith(`${folder}/`)))

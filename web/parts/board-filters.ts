@@ -17,7 +17,7 @@ interface Filter {
   readonly fits: (row: ViewBoardRow, value: string) => boolean
 }
 
-/** Choices that narrow the leaderboard. Those with nothing to choose from are left out. */
+/** Controls that narrow the leaderboard; those with nothing to choose from are left out. */
 export function boardFilters(page: Page, board: ViewBoard, onChange: () => void) {
   const names = (of: (row: ViewBoardRow) => readonly (string | null)[]) =>
     [...new Set(board.rows.flatMap(of).filter((name) => name !== null))]
@@ -86,7 +86,7 @@ function isWithin({ sizeB }: ViewBoardRow, from: number, until: number): boolean
   return sizeB !== null && sizeB > from && sizeB <= until
 }
 
-/** What a reader wants to know first: which model leads, and whether that is known. */
+/** What a reader wants to know first: which model leads, and how sure that is. */
 export function sentenceOf({ benchmarks, rows }: ViewBoard, at: number): string {
   if (benchmarks.length === 0) return 'No run is registered.'
   const leaders = benchmarks

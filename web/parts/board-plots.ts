@@ -26,9 +26,9 @@ const axes = [
 ] as const
 
 interface ShownBenchmark extends Pick<ViewBoard, 'benchmarks'> {
-  /** Those that are shown now. */
+  /** The visible rows. */
   readonly rows: readonly ViewBoardRow[]
-  /** Which of the benchmarks. */
+  /** Index of the benchmark. */
   readonly at: number
 }
 
@@ -36,7 +36,7 @@ interface BoardPoint extends ScatterPoint {
   readonly row: ViewBoardRow
 }
 
-/** How the mean reward of a benchmark grows with the size of models, with training data, and with cost. */
+/** How mean reward on a benchmark grows with model size, training data and cost. */
 export function boardPlots(page: Page, { benchmarks, rows, at }: ShownBenchmark, onChange: () => void): HTMLElement {
   const now = axes.find(({ key }) => key === page.query.get('x')) ?? axes[0]
   const points = rows.flatMap((row): BoardPoint[] => {

@@ -5,7 +5,7 @@ import { count, line, money, percent, time, whole } from '../text.ts'
 import { intervalPlot } from './plots.ts'
 import { sortHeads } from './toolbar.ts'
 
-/** One benchmark: a line for each model with rank, interval and cost. */
+/** One benchmark: a row for each model with rank, interval and cost. */
 export function rankTable({ benchmarks }: ViewBoard, rows: readonly ViewBoardRow[], at: number): HTMLElement {
   const found = rows
     .flatMap((row) => {
@@ -117,7 +117,7 @@ function cellOf(cell: ViewBoardCell): Child {
   ]
 }
 
-/** A rank, with a word where it is shared or cannot be had. */
+/** A rank, with a note if it is shared or unavailable. */
 export function rankOf({ state, rank, tied }: ViewBoardCell): HTMLElement {
   if (state === 'partial')
     return h('span', { class: 'badge partial', title: 'not all trials have a result: no rank' }, 'partial')

@@ -1,28 +1,28 @@
 import type { ViewStep } from '../../src/core/view.ts'
 
-/** A recording in asciicast version 2, with long silences cut short. */
+/** A recording in asciicast version 2, with long silences shortened. */
 export interface CastFile {
   readonly cols: number
   readonly rows: number
   readonly startedAt: number | null
   readonly events: readonly CastEvent[]
-  /** What was typed, for finding turns. */
+  /** What was typed, used to find turns. */
   readonly inputs: readonly { readonly at: number; readonly data: string }[]
   readonly length: number
 }
 
 export interface CastEvent {
   readonly at: number
-  /** In the recording, silences included. */
+  /** The time in the recording, silences included. */
   readonly realAt: number
   readonly kind: 'o' | 'r'
   readonly data: string
 }
 
-/** Nothing happens for longer than this only in the recording, not in the replay. */
+/** Longer silences in the recording are cut to this in the replay. */
 const longestSilence = 2
 
-/** Reads a recording as far as it can be read; null when it is none. */
+/** Reads as much of a recording as it can; null if the text is not one. */
 export function parseCast(text: string): CastFile | null {
   const lines = text.split('\n')
   const head = parsed(lines[0] ?? '') as Readonly<Record<string, unknown>> | null
@@ -47,7 +47,7 @@ export function parseCast(text: string): CastFile | null {
   return { cols: size(head.width, 80), rows: size(head.height, 24), startedAt, events, inputs, length: shown }
 }
 
-/** When each turn typed its first command: found by what was typed, or by the clock where nothing of it was recorded. */
+/** When each turn typed its first command: found by its keystrokes, or by the clock if none were recorded. */
 export function turnTimes(file: CastFile, steps: readonly ViewStep[]): { turn: number; at: number }[] {
   const times: { turn: number; at: number }[] = []
   let from = 0

@@ -5,7 +5,7 @@ import type { Page } from '../page.ts'
 import { clean, count, duration, line, whole } from '../text.ts'
 import { saveLink } from './files.ts'
 
-/** Shows exactly what a model was sent and replied, over the page. */
+/** Shows exactly what a model was sent and what it replied, in an overlay. */
 export async function showExchange(page: Page, place: readonly string[], folder: string, call: number): Promise<void> {
   const found = await get<ViewExchange>([...place, 'exchanges'], { folder, call }, page.signal).catch(
     (error: Error) => error,

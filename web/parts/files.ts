@@ -9,10 +9,10 @@ interface Listed {
   readonly bytes: number | null
 }
 
-/** How much of a file is shown before it has to be saved to be read. */
+/** How much of a file is shown; reading more requires a download. */
 const mostShown = 2 << 20
 
-/** A list of files and the text of one of them. */
+/** A list of files and the text of the selected one. */
 export function fileViewer(
   page: Page,
   place: readonly string[],
@@ -75,12 +75,12 @@ export function fileText(page: Page, place: readonly string[], path: string): HT
   )
 }
 
-/** A link that saves a file; nothing where there is no such file to be had. */
+/** A download link; null if the file is not available. */
 export function saveLink(address: string | null, text: string): HTMLElement | null {
   return address === null ? null : h('a', { href: address, download: '' }, text)
 }
 
-/** A whole JSON file on one line is easier to read on several. */
+/** Reformats a complete JSON file over several lines for reading. */
 function pretty(path: string, { text, from, to, size }: ViewTextWindow): string {
   if (!path.endsWith('.json') || from > 0 || to < size) return text
   try {

@@ -2,7 +2,10 @@ import type { ViewBin } from '../../src/core/view-data.ts'
 import { fill, h } from '../dom.ts'
 import { count, whole } from '../text.ts'
 
-/** How rows are spread over a number, as bars that can be chosen. Gives the element and how to show other bins in it. */
+/**
+ * The distribution of rows over a number, as clickable bars. Returns the element and a function that shows other bins
+ * in it.
+ */
 export function makeHistogram(title: string, unit: string, choose: (bin: ViewBin | null) => void) {
   const bars = h('div', { class: 'bars' })
   const low = h('span')
@@ -31,7 +34,7 @@ function bar(bin: ViewBin, share: number, unit: string, choose: () => void): HTM
   const to = bin.to === null ? ' and more' : bin.to - 1 === bin.from ? '' : ` to ${whole(bin.to - 1)}`
   const label = `${whole(bin.from)}${to} ${unit}: ${whole(bin.rows)} rows`
   const fillIn = h('span', { class: 'bar-fill' })
-  // A bar of few rows is still to be seen.
+  // Keeps a bar with few rows visible.
   fillIn.style.height = bin.rows === 0 ? '0' : `${Math.max(3, 100 * share)}%`
   return h(
     'button',

@@ -5,7 +5,7 @@ import { count, duration, line, money, percent, time, whole } from '../text.ts'
 import { outcomeBar, outcomeLegend } from './outcome.ts'
 import { intervalPlot, phaseSpreads } from './plots.ts'
 
-/** How far a job is and how it went: outcomes, numbers of each group, phases and failures. */
+/** A job's progress and results: outcomes, the numbers of each group, phases and failures. */
 export function jobTop(view: ViewJob): Child[] {
   const { job, groups, outcomes: counts, running } = view
   const ended = Object.entries(counts).reduce((sum, [key, n]) => sum + (key === 'running' ? 0 : n), 0)
@@ -43,7 +43,7 @@ export function jobTop(view: ViewJob): Child[] {
   ]
 }
 
-/** Trials without a record. */
+/** Trials that have no record yet. */
 function runningSection({ job, running }: ViewJob): HTMLElement {
   const itemOf = ({ name, seconds }: ViewTrialRow) =>
     h(

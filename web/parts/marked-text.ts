@@ -5,19 +5,22 @@ import { append, type Child, h } from '../dom.ts'
 import { clean, line, whole } from '../text.ts'
 
 export interface MarkedTextSettings {
-  /** Passages to point at; places are in the text. */
+  /** Passages to highlight; positions refer to the text. */
   readonly evidence: readonly ViewEvidence[]
-  /** Words that were searched for. */
+  /** Search words to highlight. */
   readonly words: readonly string[]
-  /** Lines that are shown at first. */
+  /** The number of lines shown at first. */
   readonly lines: number
-  /** More of the text from a place on. */
+  /** Loads more of the text from a position on. */
   readonly more: (from: number) => Promise<ViewText>
 }
 
 const firstChars = 4000
 
-/** A text with passages and words marked. Of a long one the beginning is shown; the rest unfolds, and what was not sent is asked for. */
+/**
+ * A text with passages and words highlighted. A long one shows its beginning and unfolds the rest, loading what was not
+ * sent.
+ */
 export function markedText({ text, chars }: ViewText, settings: MarkedTextSettings): Child {
   const all = text.replace(/\s+$/, '')
   const headEnd = endOfLines(all, settings.lines)
@@ -89,7 +92,7 @@ function escaped(word: string): string {
   return word.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }
 
-/** The words of a search. */
+/** The words of a search query. */
 export function wordsIn(query: string): string[] {
   return [...new Set(query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])].slice(0, 50)
 }

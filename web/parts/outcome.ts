@@ -1,7 +1,7 @@
 import type { ViewOutcome } from '../../src/core/view.ts'
 import { h } from '../dom.ts'
 
-/** Signs beside colors, so that an outcome can be read without seeing colors. */
+/** Symbols next to the colors, so that outcomes can be told apart without seeing color. */
 export const signs: Readonly<Record<ViewOutcome, string>> = {
   solved: '✓',
   partial: '◐',
@@ -33,7 +33,7 @@ export function outcomeBadge(outcome: ViewOutcome): HTMLElement {
   )
 }
 
-/** A bar in which each outcome has its share. */
+/** A bar divided by the share of each outcome. */
 export function outcomeBar(counts: Readonly<Partial<Record<ViewOutcome, number>>>, planned: number): HTMLElement {
   const known = outcomes.flatMap((outcome) => (counts[outcome] ? [[outcome, counts[outcome]] as const] : []))
   const all = Math.max(

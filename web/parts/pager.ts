@@ -4,7 +4,7 @@ import { whole } from '../text.ts'
 
 export interface Pager {
   readonly foot: HTMLElement
-  /** Starts over: other filters, or new items. `keep` loads as many as are shown now. */
+  /** Starts over after a change of filters or items. `keep` loads as many as are shown now. */
   reload(keep?: boolean): Promise<void>
 }
 
@@ -12,16 +12,16 @@ export interface PagerSettings<T> {
   readonly size: number
   readonly signal: AbortSignal
   readonly load: (offset: number, limit: number, signal: AbortSignal) => Promise<ViewPage<T>>
-  /** Shows items; `fresh` means in place of all that are shown. */
+  /** Shows items; `fresh` means replacing those shown now. */
   readonly show: (items: readonly T[], fresh: boolean) => void
   readonly noun: string
 }
 
-/** A list that loads more when its end comes into sight. */
+/** A list that loads more when its end scrolls into view. */
 export function makePager<T>({ size, signal, load, show, noun }: PagerSettings<T>): Pager {
   const items: T[] = []
   const text = h('span')
-  // Hidden until the first items say that there are more.
+  // Hidden until the first page of items says that there are more.
   const more = h('button', { hidden: true, onclick: () => void next() }, 'Show more')
   const foot = h('p', { class: 'foot' }, text, more)
   let loading = new AbortController()

@@ -21,12 +21,12 @@ export interface Recording {
 
 export interface Player {
   toggle(): void
-  /** Goes to the next turn, or the one before. */
+  /** Moves by a number of turns. */
   turn(by: number): void
   skip(sec: number): void
 }
 
-/** Shows a recording with its controls, at the turn that the address names. */
+/** Shows a recording with its controls, starting at the turn in the address. */
 export function makePlayer(page: Page, panel: HTMLElement, recording: Recording): Player {
   const { file, turns, screen } = recording
   const { length } = file
@@ -52,7 +52,7 @@ export function makePlayer(page: Page, panel: HTMLElement, recording: Recording)
   }
   const turn = (by: number) => {
     const at = turns.findLastIndex((each) => each.at <= playback.heading + 0.01)
-    // Before the first turn is the beginning.
+    // Going back from the first turn leads to the beginning.
     if (at + by < 0) return void playback.seek(0)
     const target = turns[at + by]
     if (!target) return
@@ -60,17 +60,17 @@ export function makePlayer(page: Page, panel: HTMLElement, recording: Recording)
     void playback.seek(target.at)
   }
   fill(panel, h('div', { class: 'replay' }, ...controls.elements, screen.element))
-  // Without a turn of that number the first one is shown; without any turn, the end.
+  // Without a turn of that number, starts at the first one; without any turns, at the end.
   const wanted = Number(page.query.get('turn') ?? 0)
   const start = turns.find((each) => each.turn === wanted)
   void playback.seek(start ? start.at : Math.min(length, turns[0]?.at ?? length))
   return { toggle, turn, skip: (sec) => void playback.seek(playback.heading + sec) }
 }
 
-/** Puts a screen into the state that a recording has at a time. */
+/** Brings a screen to the state of a recording at a given time. */
 class Playback {
   position = 0
-  /** Where the last seek will end: keys that follow each other count from there. */
+  /** Where the last seek will end: repeated key presses add up from there. */
   heading = 0
   private next = 0
   private seeking: Promise<void> = Promise.resolve()

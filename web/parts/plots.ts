@@ -2,7 +2,7 @@ import type { ViewMean, ViewSpread } from '../../src/core/view.ts'
 import { h, svg } from '../dom.ts'
 import { duration, percent } from '../text.ts'
 
-/** A mean with its interval on a line that reaches from `from` to `until`. */
+/** A mean with its interval on a line from `from` to `until`. */
 export function intervalPlot({ mean, low, high }: ViewMean, from = 0, until = 1): SVGElement {
   const x = (value: number) => 4 + 132 * Math.min(1, Math.max(0, (value - from) / (until - from)))
   const label = `${percent(mean)}, 95 % interval ${percent(low)} to ${percent(high)}`
@@ -26,7 +26,7 @@ export const phaseWords: Readonly<Record<string, string>> = {
   verifier: 'verifier',
 }
 
-/** The phases of one trial, each as long as it took. */
+/** The phases of one trial, drawn in proportion to their duration. */
 export function phaseBar(phaseSec: readonly (number | null)[]): HTMLElement {
   const all = phaseSec.reduce<number>((sum, sec) => sum + (sec ?? 0), 0)
   const known = phaseNames.flatMap((name, i) => {
@@ -55,7 +55,7 @@ export function phaseLegend(phaseSec: readonly (number | null)[]): HTMLElement {
   )
 }
 
-/** How long each phase took over the trials of a job: 10 %, half and 90 % of them. */
+/** How long each phase took in a job's trials: 10th percentile, median and 90th percentile. */
 export function phaseSpreads(spreads: Readonly<Record<string, ViewSpread | null>>): HTMLElement {
   const most = Math.max(1e-9, ...Object.values(spreads).map((spread) => spread?.p90 ?? 0))
   const rows = phaseNames.flatMap((name) => {

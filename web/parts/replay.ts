@@ -11,14 +11,14 @@ export interface ReplayRequest {
   readonly page: Page
   readonly place: readonly string[]
   readonly trial: ViewTrial
-  /** The recording, below the trial's directory; null when there is none. */
+  /** The recording's path in the trial's directory; null if there is none. */
   readonly cast: string | null
   readonly panel: HTMLElement
 }
 
 const largest = 64 << 20
 
-/** Plays the recording of the terminal, with the turns on its timeline. Gives the keys of the tab. */
+/** Plays the terminal recording, with the turns on its timeline. Returns the tab's shortcuts. */
 export function showReplay({ page, place, trial, cast, panel }: ReplayRequest): Key[] {
   if (cast === null) {
     fill(panel, h('p', { class: 'dim' }, 'No terminal was recorded in this trial.'))

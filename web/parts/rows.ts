@@ -1,6 +1,6 @@
 import type { Key } from '../page.ts'
 
-/** Moves a mark over the rows of a table with j and k; Enter opens the marked row. The mark stays when the rows are drawn again. */
+/** Lets j and k move a mark over the rows of a table and Enter open the marked row. The mark survives a redraw. */
 export function rowKeys(body: HTMLElement, open: (row: HTMLElement) => void): Key[] {
   let marked: HTMLElement | undefined
   const rows = () => [...body.querySelectorAll<HTMLElement>('[data-row]')]
@@ -18,7 +18,7 @@ export function rowKeys(body: HTMLElement, open: (row: HTMLElement) => void): Ke
   }
   const keep = () => {
     const lost = marked
-    // A row that a search left out gets its mark back when it returns.
+    // A row that a search removed gets its mark back when it returns.
     if (lost && !body.contains(lost)) mark(rows().find(({ dataset }) => dataset.row === lost.dataset.row) ?? lost)
   }
   new MutationObserver(keep).observe(body, { childList: true, subtree: true })

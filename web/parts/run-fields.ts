@@ -10,7 +10,7 @@ interface Field {
   readonly hint?: string
   readonly as: 'text' | 'number' | 'lines' | 'check' | 'choice'
   readonly kinds: readonly Kind[]
-  /** Names that are suggested. */
+  /** Suggested names. */
   readonly known?: Known
 }
 
@@ -128,11 +128,11 @@ const groups: readonly Group[] = [
 
 export interface RunFields {
   readonly element: HTMLElement
-  /** What the fields say now, as a request that is not checked yet. */
+  /** The current values of the fields, as a request before validation. */
   draft(): Readonly<Record<string, unknown>>
 }
 
-/** The fields of a kind of run, filled with what is given. */
+/** The fields for a kind of run, filled with the given values. */
 export function runFields(
   form: RunForm,
   kind: Kind,
@@ -186,7 +186,7 @@ function suggestions({ known }: Field, form: RunForm): HTMLElement | null {
   return h('datalist', { id: `known-${known}` }, ...form.known[known].map((name) => h('option', { value: name })))
 }
 
-/** What was typed; what is no number stays text, so that the server can say what is wrong. */
+/** The value of a field; an invalid number stays text, so that the server can report it. */
 function typedIn({ as }: Field, input: Input): unknown {
   if (input instanceof HTMLInputElement && as === 'check') return input.checked ? true : undefined
   const text = input.value.trim()

@@ -7,7 +7,7 @@ export interface ScatterPoint {
   readonly low: number
   readonly high: number
   readonly label: string
-  /** Points of one family are joined by a line. */
+  /** Points of the same family are joined by a line. */
   readonly family: string | null
 }
 
@@ -20,7 +20,7 @@ export interface ScatterSettings {
 const height = 340
 const room = { left: 46, right: 16, top: 12, bottom: 40 }
 
-/** Shares over a logarithmic axis, with intervals. Drawn again when its place gets another width. */
+/** Shares over a logarithmic axis, with intervals. Redrawn when its container's width changes. */
 export function scatterPlot(points: readonly ScatterPoint[], settings: ScatterSettings): HTMLElement {
   const place = h('div', { class: 'scatter' })
   let drawn = 0
@@ -79,7 +79,7 @@ function draw(points: readonly ScatterPoint[], { title, xTitle, xText }: Scatter
   )
 }
 
-/** A name beside each point, where there is room for it. */
+/** A name next to each point that has room for it. */
 function labels(
   points: readonly ScatterPoint[],
   width: number,
@@ -135,7 +135,7 @@ function families(points: readonly ScatterPoint[]): ScatterPoint[][] {
   return [...found.values()].map((family) => family.sort((a, b) => a.x - b.x)).filter(({ length }) => length > 1)
 }
 
-/** The values themselves while few; otherwise those that are far enough apart. */
+/** The values themselves if there are few; otherwise those far enough apart. */
 function xTicks(values: readonly number[], x: (value: number) => number): number[] {
   const ticks: number[] = []
   for (const value of [...new Set(values)].sort((a, b) => a - b)) {

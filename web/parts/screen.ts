@@ -3,7 +3,7 @@ import { h } from '../dom.ts'
 
 type Cell = NonNullable<ReturnType<NonNullable<ReturnType<Terminal['buffer']['active']['getLine']>>['getCell']>>
 
-/** A terminal that is drawn as text: nothing in a recording reaches more than its cells. */
+/** A terminal drawn as text: a recording can affect nothing outside its cells. */
 export class Screen {
   readonly element = h('div', { class: 'screen', role: 'img', 'aria-label': 'Terminal' })
   private terminal: Terminal
@@ -38,7 +38,7 @@ export class Screen {
     this.element.replaceChildren(...rows)
   }
 
-  /** Cells that look alike, together. */
+  /** Runs of adjacent cells with the same style. */
   private runs(y: number, cursor: number): HTMLElement[] {
     const found = this.terminal.buffer.active.getLine(y)
     const runs: HTMLElement[] = []
@@ -126,7 +126,7 @@ const sixteen = [
   '#ffffff',
 ]
 
-/** A color of the palette of 256, or `#` and its hexadecimal digits. */
+/** A color from the 256-color palette, or `#` and hexadecimal digits. */
 function colorOf(code: string): string {
   if (code.startsWith('#')) return `#${code.slice(1).padStart(6, '0')}`
   const n = Number(code)

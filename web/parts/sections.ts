@@ -12,13 +12,13 @@ const sections = [
 
 let known: ViewSections | null = null
 
-/** The section that a path belongs to: the beginning of its breadcrumbs. */
+/** The section that a path belongs to: the start of its breadcrumbs. */
 export function sectionOf(path: string): { readonly text: string; readonly to: string } {
   const { title, to } = sections.find(({ paths }) => paths.test(path)) ?? sections[0]
   return { text: title, to }
 }
 
-/** Links to the other sections that have something to show: at once those that are known, then those that there are by now. */
+/** Links to the other sections with content: first the known ones, then whatever the server has now. */
 export function sectionLinks(path: string): HTMLElement {
   const nav = h('nav', { 'aria-label': 'Sections', class: 'sections' })
   const show = (found: ViewSections) => {

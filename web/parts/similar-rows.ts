@@ -5,7 +5,7 @@ import { type Page, to } from '../page.ts'
 import { result } from '../pages/dataset.ts'
 import { line, percent, plural, whole } from '../text.ts'
 
-/** Rows that say nearly the same, filled in when they are found. */
+/** Near-duplicate rows, filled in when they are found. */
 export function similarRows(page: Page, place: readonly string[], id: string): HTMLElement {
   const panel = h('div')
   void fillSimilar(page, place, id, panel)

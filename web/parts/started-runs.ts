@@ -3,9 +3,9 @@ import { fill, h } from '../dom.ts'
 import { to } from '../page.ts'
 import { clean, line, time } from '../text.ts'
 
-/** The runs that were started from the page: how each goes on, what it printed last, and a way to stop it. */
+/** The runs started from the page: the state and latest output of each, and a way to stop it. */
 export function startedList(place: HTMLElement, runs: readonly StartedRun[], onStop: (id: string) => void): void {
-  // A button keeps the focus, and a log its place, while the rest is drawn again.
+  // Redrawing must not move a button's focus or a log's scroll position.
   const focused = document.activeElement?.id ?? ''
   fill(
     place,

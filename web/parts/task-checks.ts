@@ -3,7 +3,7 @@ import { type Child, h } from '../dom.ts'
 import { clean, line } from '../text.ts'
 import { laws, outcomeOfLaw } from './task-verdict.ts'
 
-/** What `tasks check` found out, law by law. */
+/** The findings of `tasks check`, law by law. */
 export function checksPanel({ checks, findings, notes }: ViewTask): Child {
   if (checks.length === 0)
     return h(

@@ -8,7 +8,7 @@ import { outcomeBadge } from './outcome.ts'
 import { makePager } from './pager.ts'
 import { intervalPlot } from './plots.ts'
 
-/** How often models solve a task, and every trial of it. */
+/** How often models solve a task, and all its trials. */
 export function trialsPanel(page: Page, place: readonly string[], { rates, complete }: ViewTask): Child {
   if (rates.length === 0)
     return h(

@@ -5,7 +5,7 @@ import { line } from '../text.ts'
 const kinds = { accepted: 'solved', rejected: 'failed', unknown: 'partial' } as const
 const signs = { accepted: '✓', rejected: '!', unknown: '?' } as const
 
-/** What `tasks check` said about a task. */
+/** The verdict of `tasks check` on a task. */
 export function verdictBadge(verdict: ViewVerdict | null): HTMLElement {
   if (verdict === null) return h('span', { class: 'badge' }, 'not checked')
   return h(
@@ -16,7 +16,7 @@ export function verdictBadge(verdict: ViewVerdict | null): HTMLElement {
   )
 }
 
-/** What each law of `tasks check` asks for. */
+/** What each law of `tasks check` requires. */
 export const laws: Readonly<Record<string, string>> = {
   lint: 'The lints find no mistakes in the files of the task.',
   start: 'The environment starts.',

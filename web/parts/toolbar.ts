@@ -3,7 +3,7 @@ import type { Page } from '../page.ts'
 import { line, whole } from '../text.ts'
 import { words } from './outcome.ts'
 
-/** A field that narrows a list, and keeps its text in the address. */
+/** A search field for a list that keeps its text in the address. */
 export function searchBox(page: Page, label: string, onChange: () => void): HTMLElement {
   let timer: ReturnType<typeof setTimeout> | undefined
   const input = h('input', {
@@ -25,7 +25,7 @@ export function searchBox(page: Page, label: string, onChange: () => void): HTML
   return h('label', { class: 'search' }, input)
 }
 
-/** A choice that narrows a list. */
+/** A drop-down that filters a list by state. */
 export function stateSelect(page: Page, label: string, values: readonly string[], onChange: () => void): HTMLElement {
   const now = page.query.get('filter') ?? ''
   const select = h(
@@ -45,7 +45,7 @@ export function stateSelect(page: Page, label: string, values: readonly string[]
   return select
 }
 
-/** A choice of a value that the items of a list have, with how many have it. */
+/** A drop-down that filters a list by a value of its items, with the number of items for each. */
 export function valueSelect(page: Page, name: string, title: string, onChange: () => void) {
   const select = h('select', {
     'aria-label': title,
@@ -70,7 +70,7 @@ export function valueSelect(page: Page, name: string, title: string, onChange: (
   return { select, show }
 }
 
-/** The heads of a table; those with a key sort the list. */
+/** A table's column headers; those with a key sort the list. */
 export function sortHeads(
   page: Page,
   columns: readonly (readonly [key: string, title: string])[],
@@ -103,7 +103,7 @@ export interface Tab {
   readonly show: (panel: HTMLElement) => void
 }
 
-/** Tabs whose choice is kept in the address. Each shows its own content when it is chosen. */
+/** Tabs whose selection is kept in the address. Each renders its content when selected. */
 export function makeTabs(page: Page, tabs: readonly Tab[]) {
   const panel = h('div', { role: 'tabpanel', class: 'panel', tabindex: '0' })
   const buttons = tabs.map(({ id, title }) =>

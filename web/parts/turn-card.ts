@@ -4,7 +4,7 @@ import { type Child, fill, h } from '../dom.ts'
 import { clean, count, duration, line, whole } from '../text.ts'
 import { saveLink } from './files.ts'
 
-/** What the buttons of a turn do. */
+/** Actions of a turn's buttons. */
 export interface CardActions {
   readonly exchange: () => void
   readonly play: (() => void) | null
@@ -13,7 +13,7 @@ export interface CardActions {
   readonly raw: string | null
 }
 
-/** One turn: what was said, what was typed, and what came back. */
+/** One turn: what was said, what was typed, and the response. */
 export function turnCard(step: ViewStep, firstAt: number | null, actions: CardActions): HTMLElement {
   const since = step.timestamp !== null && firstAt !== null ? (Date.parse(step.timestamp) - firstAt) / 1000 : null
   const facts = [
@@ -70,7 +70,7 @@ function typed(text: string, keystrokes: boolean): string {
   return keystrokes ? text.replace(/\n$/, '') : text
 }
 
-/** Terminus replies with an analysis and a plan; other agents say what they like. */
+/** Terminus replies with an analysis and a plan; other agents reply in free form. */
 function saidByAgent(message: ViewText, raw: string | null): Child {
   const found = /^Analysis: ([\s\S]*?)\nPlan: ([\s\S]*)$/.exec(message.text)
   if (!found) return message.text.trim() === '' ? null : longText(message, raw, 30)
@@ -82,7 +82,7 @@ function saidByAgent(message: ViewText, raw: string | null): Child {
   ]
 }
 
-/** A text of which the first lines are shown; the rest unfolds. */
+/** A text that shows its first lines and unfolds the rest. */
 function longText(text: ViewText, raw: string | null, lines: number): Child {
   const all = clean(text.text).replace(/\s+$/, '')
   const rows = all.split('\n')

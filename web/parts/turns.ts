@@ -10,10 +10,10 @@ export interface TurnsRequest {
   readonly page: Page
   readonly place: readonly string[]
   readonly trial: ViewTrial
-  /** Folders of the agent: one, or one for each step of the task. */
+  /** The agent's folders: one, or one for each step of the task. */
   readonly folders: readonly string[]
   readonly panel: HTMLElement
-  /** Shows the terminal at a turn; null when nothing was recorded. */
+  /** Shows the terminal at a turn; null if nothing was recorded. */
   readonly onPlay: ((turn: number) => void) | null
 }
 
@@ -23,7 +23,7 @@ interface Shown {
   readonly folder: string
 }
 
-/** The trajectory, turn by turn, loaded as it is scrolled. Gives the keys of the tab. */
+/** The trajectory, turn by turn, loaded on scrolling. Returns the tab's shortcuts. */
 export function showTurns(request: TurnsRequest): Key[] {
   const { page, place, folders, panel, trial } = request
   const shown: Shown[] = []
@@ -58,7 +58,7 @@ export function showTurns(request: TurnsRequest): Key[] {
     const section = h('section', { class: 'turns' })
     if (folders.length > 1) section.append(h('h2', null, line(folder.split('/')[1] ?? folder)))
     panel.append(section)
-    // A running agent may still begin; a trial that ended has what it has.
+    // A running agent may still start one; a finished trial has all it will have.
     const has =
       trial.record === null ||
       trial.files.some(({ path }) => /^trajectory\.jsonl?$/.test(path.slice(folder.length + 1)))
@@ -95,7 +95,7 @@ interface Loading {
 
 const pageSize = 40
 
-/** Loads the steps of one file, and of those in which it continues. */
+/** Loads the steps of a file and of its continuations. */
 async function loadFile(request: TurnsRequest, loading: Loading): Promise<void> {
   const { page, place, trial } = request
   const { section, shown } = loading
@@ -103,7 +103,7 @@ async function loadFile(request: TurnsRequest, loading: Loading): Promise<void> 
   const foot = h('p', { class: 'foot' })
   section.append(foot)
   let file = loading.file
-  // Files that continue in each other are shown once.
+  // Shows files that continue in each other only once.
   const seen = new Set([file])
   let offset = 0
   let firstAt: number | null = null
@@ -154,11 +154,11 @@ async function loadFile(request: TurnsRequest, loading: Loading): Promise<void> 
 interface NewTurn {
   readonly step: ViewStep
   readonly file: string
-  /** When the first turn was. */
+  /** The time of the first turn. */
   readonly firstAt: number | null
 }
 
-/** The card of the next turn, which is added to those that are shown. */
+/** Appends the card of the next turn. */
 function addTurn(request: TurnsRequest, { shown, folder, ...loading }: Loading, { step, file, firstAt }: NewTurn) {
   const at = shown.length
   const numbered = { ...step, number: at + 1 }
@@ -180,7 +180,7 @@ function noSteps({ files }: ViewTrial): string {
     : 'The agent wrote no trajectory.'
 }
 
-/** A subagent's trajectory in its place, loaded when it is unfolded. It has a file of its own, or lies in that of its agent. */
+/** A subagent's trajectory at its place, loaded when unfolded. It has its own file or is part of its agent's. */
 function subagentSection(request: TurnsRequest, of: { folder: string; file: string; name: string }): HTMLElement {
   const { folder, name } = of
   const isInside = name.startsWith('#')
@@ -200,7 +200,7 @@ function subagentSection(request: TurnsRequest, of: { folder: string; file: stri
   return details
 }
 
-/** The last call that was made before the step was written. */
+/** The last call before the step was written. */
 function callFor({ timestamp, source }: ViewStep, list: ViewCalls | null): number | null {
   if (timestamp === null || source !== 'agent') return null
   const at = Date.parse(timestamp)

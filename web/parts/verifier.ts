@@ -4,7 +4,7 @@ import type { Page } from '../page.ts'
 import { clean, duration, line, plural, whole } from '../text.ts'
 import { fileText } from './files.ts'
 
-/** What the tests said, test by test where they report so, and which system files the agent had changed. */
+/** What the tests reported, test by test if available, and which system files the agent had changed. */
 export function showVerifier(page: Page, place: readonly string[], trial: ViewTrial, panel: HTMLElement): void {
   const outputs = trial.files.filter(
     ({ path, bytes }) => /(^|\/)verifier\/[^/]+$/.test(path) && !path.endsWith('ctrf.json') && bytes > 0,
