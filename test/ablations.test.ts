@@ -33,7 +33,7 @@ describe.each(files)('%s', (name) => {
     const plan = await planStudy(study, { dir: 'runs/none', offline: true })
     expect(plan.variants.length).toBeGreaterThan(1)
     expect(plan.overBudget).toEqual([])
-    // The recipe or the commands of each variant differ from those of the baseline, or nothing is compared.
+    // Each variant's recipe or commands must differ from the baseline's, or nothing is compared.
     const isInCommands = JSON.stringify(study.outcome.commands ?? []).includes('{variant}')
     const others = plan.variants.filter(({ variant }) => variant !== study.baseline && !isInCommands)
     expect(others.filter(({ changed }) => changed.length === 0)).toEqual([])

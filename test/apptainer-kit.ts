@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { findProgram } from '../src/lib/programs.ts'
 import { withBaseFiles } from './container-engine.ts'
 
-/** The one that scripts/setup-apptainer.mjs got for the tests, unless this machine has its own. */
+/** The copy that scripts/setup-apptainer.mjs downloaded for the tests, unless this machine has its own. */
 const gotten = resolve('node_modules/.cache/apptainer/usr/bin/apptainer')
 export const apptainerProgram =
   findProgram('apptainer') ?? findProgram('singularity') ?? (existsSync(gotten) ? gotten : null)
@@ -14,7 +14,7 @@ export const apptainerProgram =
 export const whyNotApptainer =
   apptainerProgram === null ? 'needs apptainer or singularity, not found on this machine' : null
 
-/** An image of this machine's own programs: no registry is asked in tests. `more`: as for `withBaseFiles`. */
+/** An image of this machine's own programs, since tests ask no registry. `more`: as for `withBaseFiles`. */
 export async function buildApptainerImage(image: string, root: string, more: readonly string[] = []): Promise<void> {
   mkdirSync(root)
   await withBaseFiles(more, (tar) => writeFile(`${image}.tar`, tar))

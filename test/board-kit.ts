@@ -11,13 +11,15 @@ interface Run {
   readonly job: string
   readonly model: string
   readonly benchmark: string
-  /** Of 24 tasks. */
+  /** Out of 24 tasks. */
   readonly solved: number
   readonly costUsd?: number
   readonly planned?: number
 }
 
-/** The models of the leaderboard: three that differ, two that cannot be told apart, one that is partial, one with a hostile name. */
+/**
+ * The leaderboard's models: three that differ, two that are indistinguishable, one partial, one with a hostile name.
+ */
 export const boardRuns: readonly Run[] = [
   { job: 'big-a', model: 'lab/agent-32B', benchmark: 'bench-a', solved: 22, costUsd: 0.4 },
   { job: 'big-b', model: 'lab/agent-32B', benchmark: 'bench-b', solved: 15, costUsd: 0.5 },

@@ -7,18 +7,18 @@ import { spawnProcess } from '../src/lib/spawn-process.ts'
 
 /** A page in a real browser, driven over the DevTools protocol. */
 export interface BrowserPage {
-  /** Loads an address and waits until the page says that it is ready. */
+  /** Loads an address and waits until the page reports that it is ready. */
   open(url: string): Promise<void>
-  /** The value of an expression in the page; a promise is waited for. */
+  /** The value of an expression in the page; promises are awaited. */
   evaluate<T>(expression: string): Promise<T>
   /** Waits until an expression is true. */
   until(expression: string): Promise<void>
   press(key: string): Promise<void>
-  /** Saves a picture as NAME.webp in the folder OT_AGENT_SCREENSHOTS; does nothing without it. */
+  /** Saves a screenshot as NAME.webp in the folder OT_AGENT_SCREENSHOTS; does nothing if that is not set. */
   shoot(name: string): Promise<void>
-  /** Messages of the console, errors and refusals of the content security policy. */
+  /** Console messages, errors and content security policy violations. */
   readonly problems: string[]
-  /** Addresses that the page asked for. */
+  /** Addresses that the page requested. */
   readonly requests: string[]
   size(width: number, height: number): Promise<void>
   dark(on: boolean): Promise<void>
@@ -33,7 +33,7 @@ interface Reply {
   readonly error?: { readonly message: string }
 }
 
-/** Starts Chromium without a window, with one page and a profile of its own. */
+/** Starts headless Chromium with one page and its own profile. */
 export async function startChromium(): Promise<BrowserPage> {
   const profile = await mkdtemp(join(tmpdir(), 'ot-agent-chromium-'))
   const flags = [
@@ -87,7 +87,7 @@ export async function startChromium(): Promise<BrowserPage> {
   }
 }
 
-/** Keys whose name is not their character. */
+/** Keys whose name is not the character they type. */
 const codes: Readonly<Record<string, number>> = { Enter: 13, Escape: 27, ArrowLeft: 37, ArrowRight: 39 }
 
 function drive(socket: WebSocket) {
@@ -122,7 +122,7 @@ function drive(socket: WebSocket) {
     if (exceptionDetails) throw new Error(`${expression}: ${JSON.stringify(exceptionDetails).slice(0, 500)}`)
     return Object(result).value as T
   }
-  // Asked again and again from here: a promise in the page would end with an error where the page is loaded anew.
+  // Polls from here: a promise inside the page would fail when the page reloads.
   const until = async (expression: string) => {
     const end = Date.now() + 50_000
     let why = ''

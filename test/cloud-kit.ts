@@ -14,20 +14,22 @@ import { passingSolve, passingTest, writeTask } from './fakes/tasks.ts'
 
 const bin = resolve('bin/ot-agent.js')
 
-/** A cloud's stand-in as whole commands meet it. */
+/** A cloud's stand-in, as seen by complete commands. */
 export interface StandInCloud {
-  /** As `-e` spells it. */
+  /** In the form `-e` takes. */
   readonly sandbox: string
   readonly env: Record<string, string>
   readonly machines: Machines
   readonly faults: Faults
   /** The request that starts a sandbox. */
   readonly start: RegExp
-  /** The machines of the sandboxes there are. */
+  /** The machines of the current sandboxes. */
   readonly running: () => readonly Machine[]
 }
 
-/** What a user sees of a cloud: example tasks get their rewards, and a killed run leaves nothing that clean does not find. */
+/**
+ * What a user sees of a cloud: example tasks get their rewards, and a killed run leaves nothing that clean cannot find.
+ */
 export function cloudTests(cloud: () => StandInCloud): void {
   const scratch = mkdtempSync(join(tmpdir(), 'ot-cloud-'))
   const ot = (...args: string[]) => {
@@ -70,7 +72,7 @@ export function cloudTests(cloud: () => StandInCloud): void {
     expect(cloud().machines.count).toBe(0)
   })
 
-  /** Reached: a program inside left its mark. */
+  /** Reached once a program inside has left its mark. */
   const marked = async (path: string) => {
     for (const machine of cloud().running())
       if ((await machine.exec(['test', '-e', path]).catch(() => null))?.exitCode === 0) return true

@@ -16,7 +16,7 @@ beforeAll(async () => {
   for (const shell of shells) writeFileSync(fileOf(shell), renderCompletion(shell, tree))
 })
 
-/** A line up to the cursor, and what must and must not be among the words offered. */
+/** A line up to the cursor, and words that must and must not be among the completions. */
 const cases: [line: string, offered: string[], not: string[]][] = [
   ['ot-agent jo', ['jobs'], ['run']],
   ['ot-agent jobs ', ['list', 'show', 'resume'], ['run']],
@@ -54,12 +54,12 @@ test.each(cases)('fish: %s', needs('fish'), (line, offered, not) => {
 })
 
 test.each(cases)('zsh: %s', needs('zsh'), (line, offered, not) => {
-  // A terminal of zsh itself, in which the line is typed and Tab is pressed; every word that is offered is written to a file.
+  // A real zsh in a terminal, where the line is typed and Tab is pressed; every completion is written to a file.
   const [list, setup] = [join(dir, 'offered'), join(dir, 'setup.zsh')]
   const keep =
     'compadd() { builtin compadd "$@"; local -a all; builtin compadd -O all "$@"; print -rl -- $all >> $OFFERED }'
   writeFileSync(list, '')
-  // Another key after Tab is obeyed when Tab has been: so it is known when everything was offered.
+  // A key pressed after Tab is handled only when Tab is done, which shows that all completions are there.
   const mark = "told-all() { print -r -- '=all=' >> $OFFERED }; zle -N told-all; bindkey '^T' told-all"
   writeFileSync(setup, `autoload -Uz compinit; compinit -u -D; . ${fileOf('zsh')}; ${keep}; ${mark}; print ready\n`)
   const drive = [

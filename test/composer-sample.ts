@@ -15,11 +15,11 @@ import { runStage } from './contracts/stage.ts'
 
 const total = 10_000
 
-/** 10,000 tasks of the composer are all distinct, and a seeded sample of all domains passes the spine. */
+/** 10,000 composed tasks are all distinct, and a seeded sample from all domains passes the spine. */
 export async function checkComposer(checked: number): Promise<void> {
   const stage = await makeStage(compose, { count: total })
   const drafts = (await runStage(stage, [], { seed: 20 })) as TaskDraft[]
-  // Those that are not distinct would have been dropped, and dropped rows have neither.
+  // Duplicates would have been dropped, and dropped rows have neither field.
   expect(new Set(drafts.map(({ instruction }) => instruction)).size).toBe(total)
   expect(new Set(drafts.map(({ files }) => environmentDigest(files))).size).toBe(total)
 
@@ -51,7 +51,7 @@ export async function checkComposer(checked: number): Promise<void> {
   expect(reports).toHaveLength(checked)
 }
 
-/** As many of each domain as there can be. */
+/** An equal number from each domain, as far as possible. */
 function takeEvenly(drafts: readonly TaskDraft[], count: number): TaskDraft[] {
   const byDomain = new Map<string, TaskDraft[]>()
   for (const draft of drafts) {

@@ -21,7 +21,7 @@ import { findProgram } from '../src/lib/programs.ts'
 import { tarDir } from '../src/lib/tar.ts'
 import { ContainerEngine } from '../src/sandboxes/containers/container-engine.ts'
 
-/** A container engine that a test started for itself, with its own store, and ends. */
+/** A container engine with its own store that a test starts and stops. */
 export interface TestEngine {
   readonly name: 'docker' | 'podman'
   readonly socket: string
@@ -34,13 +34,13 @@ export interface TestEngine {
 }
 
 export interface TestEngineOptions {
-  /** In a network namespace of its own, where it sets up the packet filter as it would on a host. */
+  /** In its own network namespace, where it sets up the packet filter as it would on a host. */
   readonly apart?: boolean
-  /** The control group that containers of docker are made in. */
+  /** The parent control group of docker's containers. */
   readonly containersIn?: string
 }
 
-/** The image that `makeBase` makes. */
+/** The image that `makeBase` builds. */
 export const baseImage = 'localhost/ot-agent-test:latest'
 
 /** Why no engine of this kind can be started here, or null. */
@@ -51,7 +51,7 @@ export function whyNotEngine(name: 'docker' | 'podman'): string | null {
   return process.getuid?.() === 0 ? null : `needs root to start ${name}`
 }
 
-/** Why no engine can be started in a network namespace of its own here, or null. */
+/** Why no engine can be started in its own network namespace here, or null. */
 export function whyNotApart(name: 'docker' | 'podman'): string | null {
   const why = whyNotEngine(name)
   if (why !== null) return why
@@ -63,7 +63,7 @@ export function whyNotApart(name: 'docker' | 'podman'): string | null {
 
 const alone = ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
 
-/** Starts an engine with a store of its own under a new directory. */
+/** Starts an engine with its own store in a new directory. */
 export async function startEngine(
   name: 'docker' | 'podman',
   { apart = false, containersIn }: TestEngineOptions = {},
@@ -75,7 +75,7 @@ export async function startEngine(
   const [program = '', ...args] = apart ? [...alone, ...argv] : argv
   const child = spawn(findProgram(program) ?? program, args, {
     env: { ...process.env, ...env },
-    // An engine's helper leaves a file where it was started when a container runs out of memory.
+    // An engine's helper leaves a file in its working directory when a container runs out of memory.
     cwd: tmpdir(),
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -112,7 +112,7 @@ function podmanLine(dir: string, socket: string) {
   )
   const config = [
     '[containers]',
-    // The defaults would raise limits, which not every root may.
+    // The defaults would raise limits, which root may not do everywhere.
     'default_ulimits = ["nofile=4096:4096", "nproc=32768:32768"]',
     'log_driver = "k8s-file"',
     '[network]',
@@ -124,7 +124,7 @@ function podmanLine(dir: string, socket: string) {
     `tmp_dir = "${at('tmp')}"`,
   ]
   writeFileSync(at('containers.conf'), `${config.join('\n')}\n`)
-  // As Docker has it by itself: a registry on this machine needs no certificate.
+  // Docker's default: a registry on this machine needs no certificate.
   writeFileSync(at('registries.conf'), '[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n')
   const env = {
     CONTAINERS_STORAGE_CONF: at('storage.conf'),
@@ -142,7 +142,10 @@ function dockerdLine(dir: string, socket: string, apart: boolean) {
   return { argv: [...argv, '--default-ulimit', 'nofile=4096:4096'], env: { DOCKER_HOST: `unix://${socket}` } }
 }
 
-/** What a failed test left running would run on without its engine. An engine may refuse what it is still busy with. */
+/**
+ * Containers left by a failed test would keep running without their engine. An engine may refuse to remove one it is
+ * still busy with.
+ */
 async function removeContainers(engine: ContainerEngine): Promise<void> {
   for (let tries = 0; tries < 20; tries++) {
     const { body } = await engine.ask({ method: 'GET', path: '/containers/json', query: { all: true } })
@@ -155,7 +158,7 @@ async function removeContainers(engine: ContainerEngine): Promise<void> {
   }
 }
 
-/** Helpers that an engine started outlive it, Podman's by minutes, and write what is being removed. */
+/** An engine's helpers outlive it, Podman's by minutes, and write to what is being removed. */
 async function removeStore(dir: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
@@ -170,8 +173,8 @@ async function removeStore(dir: string): Promise<void> {
 }
 
 /**
- * The processes whose command line names the store, which only this test knows, and those that live on a root in it: a container
- * that was started while its engine ended outlives the monitor that we end.
+ * The processes whose command line names the store, which only this test knows, and those whose root is in it: a
+ * container started while its engine was shutting down outlives the monitor that we kill.
  */
 function processesOf(dir: string): number[] {
   return readdirSync('/proc').flatMap((name) => {
@@ -185,12 +188,12 @@ function processesOf(dir: string): number[] {
   })
 }
 
-/** Whether the mount at `/` is made of layers in a directory. */
+/** Whether the mount at `/` consists of layers in a directory. */
 function hasRootIn(dir: string, mounts: string): boolean {
   return mounts.split('\n').some((line) => line.split(' ')[4] === '/' && line.includes(`=${dir}/`))
 }
 
-/** What an engine left mounted must not be removed through its mounts. */
+/** Removing the store must not reach through mounts that an engine left. */
 function unmountBelow(dir: string): void {
   const mounts = execFileSync('cat', ['/proc/self/mounts'], { encoding: 'utf8' }).split('\n')
   const below = mounts.flatMap((line) => (line.split(' ')[1]?.startsWith(`${dir}/`) ? [line.split(' ')[1] ?? ''] : []))
@@ -203,14 +206,16 @@ const programs = (
   'test timeout touch tr true truncate tty umount uname uniq unshare wc whoami xargs dmesg gzip awk diff cmp'
 ).split(' ')
 
-/** Makes a small image out of this machine's own programs, so that no registry is needed. `more`: as for `withBaseFiles`. */
+/**
+ * Makes a small image from this machine's own programs, so that no registry is needed. `more`: as for `withBaseFiles`.
+ */
 export async function makeBase(engine: ContainerEngine, more: readonly string[] = []): Promise<void> {
   const [repo, tag] = baseImage.split(/:(?=[^:]*$)/)
   const query = { fromSrc: '-', repo, tag }
   await withBaseFiles(more, (tar) => engine.ask({ method: 'POST', path: '/images/create', query, tar }))
 }
 
-/** Lends the files of that image, as a tar archive. `more`: further programs, by name or path, and directories. */
+/** Provides that image's files as a tar archive. `more`: additional programs, by name or path, and directories. */
 export async function withBaseFiles<T>(
   more: readonly string[],
   use: (tar: ReturnType<typeof tarDir>) => Promise<T>,

@@ -18,13 +18,15 @@ import './needs.ts'
 
 export interface EngineSuite {
   readonly name: 'docker' | 'podman'
-  /** The engine, once tests run. */
+  /** The engine, available once tests run. */
   readonly started: () => TestEngine
   /** Makes a provider that builds without network on our own base image. */
   readonly makeProvider: (options?: Readonly<Record<string, unknown>>) => SandboxProvider
 }
 
-/** Runs a suite on an engine of each kind, started for it with a store of its own; skipped by name where there is none. */
+/**
+ * Runs a suite on an engine of each kind, started for it with its own store; a kind that is missing is skipped by name.
+ */
 export function onEachEngine(
   stateDir: string,
   suite: (at: EngineSuite) => void,
@@ -51,7 +53,7 @@ export function onEachEngine(
   })
 }
 
-/** What an engine holds that belongs to some sandbox, by name. */
+/** The names of everything an engine holds that belongs to a sandbox. */
 export async function everything({ engine }: TestEngine): Promise<string[]> {
   const filters = JSON.stringify({ label: [ownedLabel] })
   const get = async (path: string, query = {}) => (await engine.ask({ method: 'GET', path, query })).body
@@ -67,7 +69,7 @@ export async function everything({ engine }: TestEngine): Promise<string[]> {
   )
 }
 
-/** test/fakes/hold-container.ts as one file that Node can run. */
+/** Bundles test/fakes/hold-container.ts into one file for Node. */
 export async function makeHoldProgram(dir: string): Promise<string> {
   const outfile = join(dir, 'hold-container.mjs')
   const js = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);"

@@ -11,7 +11,10 @@ export default function setup(): () => Promise<void> {
   return () => remove(root)
 }
 
-/** Deleting through a mount that a test left would delete what is mounted. In the background: vitest still listens for its last worker's end. */
+/**
+ * Deleting through a mount that a test left would delete the mounted files. Runs in the background: vitest is still
+ * waiting for its last worker to exit.
+ */
 async function remove(root: string): Promise<void> {
   const mounted = readFileSync('/proc/self/mountinfo', 'utf8').includes(` ${root}/`)
   if (mounted) throw new Error(`a test left a mount under ${root}; nothing there was removed`)

@@ -8,7 +8,7 @@ import { splitShellWords } from '../src/lib/shell-words.ts'
 import { makeAnyStage, pipelineStageFile } from '../src/plugins/make-stage.ts'
 import { registry } from '../src/plugins/table.ts'
 
-// The files of the walkthroughs exist while test/e2e/walkthroughs.test.ts follows them.
+// The walkthroughs' files exist only while test/e2e/walkthroughs.test.ts follows them.
 const guides = readdirSync('docs/guides')
   .filter((name) => name !== 'walkthroughs.md')
   .map((name) => join('docs/guides', name))
@@ -35,7 +35,7 @@ const stages = blocks.flatMap(([path, block]) =>
 test('guides show stages', () => expect(stages.length).toBeGreaterThan(5))
 
 test.each(stages)('%s: %s takes these options', async (_, line) => {
-  // A line of our own guide, a literal like those of recipes.
+  // A line from our own guide, a literal like those in recipes.
   const entry = new Function('here', `return ${line.replaceAll('import.meta.dirname', 'here').replace(/,$/, '')}`)('/')
   await expect(makeAnyStage(entry.use, entry.with ?? {})).resolves.toBeDefined()
 })

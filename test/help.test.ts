@@ -7,7 +7,7 @@ import { type CommandFile, type MakeCommand, runCommand } from '../src/app/flags
 import { commands, type Group } from '../src/cli/commands.ts'
 import { UserError } from '../src/core/errors.ts'
 
-/** These tests look at the built program, as a user starts it. */
+/** These tests examine the built program, as a user starts it. */
 beforeAll(() => {
   if (!existsSync('dist/cli/main.js'))
     throw new Error('expected the built program dist/cli/main.js, found none: npm run build')
@@ -32,7 +32,7 @@ describe('starting up', () => {
   })
 
   test('a reader that has gone is no reason to fail', () => {
-    // The reader ends long before the program has begun to write.
+    // The reader ends long before the program starts to write.
     const script = 'set -o pipefail; node bin/ot-agent.js --help | true; echo $?'
     const { stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
     expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' })
@@ -54,7 +54,7 @@ describe('every command', () => {
     expect(stdout).toContain(`Usage: ot-agent ${path}`)
   })
 
-  // In this process: what is thrown here is printed in the same two lines for every command.
+  // In this process: every command prints what is thrown here in the same two lines.
   test.each(paths(commands))('ot-agent %s --no-such-option is refused in two lines', async (path) => {
     const words = path.split(' ')
     const { default: make } = await loadCommand(words)
@@ -132,7 +132,7 @@ async function loadCommand(words: readonly string[], group: Group = commands): P
   return entry.load()
 }
 
-/** A command that lacks an option it must have complains about that first. */
+/** A command complains first about a required option that is missing. */
 function requiredOptions(make: MakeCommand): string[] {
   return make().options.flatMap(({ mandatory, long, argChoices }) =>
     mandatory ? [long ?? '', argChoices?.[0] ?? 'x'] : [],
@@ -159,7 +159,7 @@ function staticImports(path: string): string[] {
   })
 }
 
-/** The source files a built file was made of, as its source map says. */
+/** The source files that a built file was made from, according to its source map. */
 function sourcesOf(path: string): string[] {
   const map = JSON.parse(readFileSync(`${path}.map`, 'utf8')) as { sources: string[] }
   return map.sources.map((source) => normalize(join(dirname(path), source)))

@@ -1,11 +1,11 @@
 import { onTestFinished, vi } from 'vitest'
 
-/** What counts as a limit that a test decides about, and none that it waits for. */
+/** Longer than any test: a limit this long ends only when the test says so. */
 export const longSec = 7200
 
 /**
- * From now on in this test, timers of an hour and more ring when the test says so, the earliest first; all others run as ever. So a
- * time limit can end when something has happened, and not after a time that some machine finds too short.
+ * For the rest of this test, timers of an hour or more fire only when the test says so, earliest first; all others run
+ * normally. A time limit can then end at a defined point instead of after a delay that is too short on some machines.
  */
 export function holdLongTimers(): () => void {
   const { setTimeout, clearTimeout } = globalThis

@@ -43,7 +43,9 @@ const lockSchema = z.object({
   trials: z.array(z.preprocess((raw) => migrate(raw).value, trialLockSchema)).default([]),
 })
 
-/** Reads a lock.json of any version so far. The product only writes them; what it writes must be what Harbor reads. */
+/**
+ * Reads a lock.json of any version so far. The product only writes them, in a form that Harbor must be able to read.
+ */
 export function parseJobLock(
   text: string,
   path = 'lock.json',

@@ -19,13 +19,13 @@ import { Settings } from '../src/run/launch/settings.ts'
 import { acquireOwner } from '../src/store/job-owner.ts'
 import { catchPrinted } from './printed.ts'
 
-/** UPDATE_GOLDEN=1 npx vitest run test/launch.test.ts writes the files anew. */
+/** UPDATE_GOLDEN=1 npx vitest run test/launch.test.ts rewrites the files. */
 const isUpdating = process.env.UPDATE_GOLDEN === '1'
 const fixtures = 'test/fixtures/launch'
-// Whether there is a key of Weights & Biases decides what reinforcement logs to.
+// The log target of reinforcement learning depends on whether there is a Weights & Biases key.
 delete process.env.WANDB_API_KEY
 
-// Nothing here asks the Hub.
+// No test here contacts the Hub.
 beforeEach(() => void vi.stubEnv('HF_HUB_OFFLINE', '1'))
 
 const datagen = {
@@ -117,7 +117,7 @@ describe.each(clusterFiles)('%s', (file) => {
   })
 })
 
-/** Training needs GPUs; where there are none it is refused. */
+/** Training needs GPUs; a cluster without them must refuse it. */
 describe.each(clusterFiles)('training on %s', (file) => {
   test.each(Object.keys(trainingCases))('%s is rendered as it was, or refused', async (name) => {
     await expectPlan(file, name, trainingCases[name] ?? {})
@@ -294,10 +294,10 @@ test('the model is what counts: the same one in another file, or on another back
   for (const values of [{ datagen_config: same, trace_backend: 'ray' }, { trace_engine: same }])
     expect(await serverOf(values), JSON.stringify(values)).toEqual({ servers: 1, notes: shared })
   expect((await serverOf({ trace_engine: 'vllm_local' })).notes).not.toEqual(shared)
-  // The context is that of the server which is started.
+  // The context length is that of the server being started.
   const long = { trace_agent_kwargs: '{"model_info": {"max_input_tokens": 100000}}' }
   await expect(serverOf({ ...long, trace_engine: same })).rejects.toThrow('the server takes 32768')
-  // One name for other weights is another model.
+  // A different name for other weights makes it another model.
   const renamed = write(
     'renamed.yaml',
     `${preset.replace(/model_path: \S+/, 'model_path: org/other')}  custom_model_name: Qwen/Qwen3-8B\n`,
@@ -434,14 +434,14 @@ describe('a judge', () => {
     const extra = { eval_extra_args: '--judge-model=openai/judge' }
     expect((await plan({ ...scored, ...extra })).text).toContain('--judge-model=openai/judge')
     expect((await plan({ ...both, disable_verification: true })).text).toContain('--disable-verification')
-    // Nobody is needed where nothing is scored, whoever says so.
+    // Without scoring no judge is needed, wherever that is configured.
     const off = join(mkdtempSync(join(tmpdir(), 'launch-')), 'job.yaml')
     writeFileSync(off, 'verifier: { disable: true }\n')
     for (const extra of [`--config ${off}`, '--set verifier.disable=true', '--disable_verification'])
       expect((await plan({ ...scored, eval_extra_args: extra })).launch.jobs.map(({ name }) => name)).toContain('eval')
     for (const config of [{ trace_harbor_config: off }, { datagen_extra_args: `--trace-harbor-config=${off}` }])
       expect((await plan({ ...over, ...config })).launch.jobs).toHaveLength(1)
-    // Tasks alone are proven by the model that makes them.
+    // When only making tasks, the model that makes them proves them.
     expect((await plan({ ...both, enable_trace_gen: false })).launch.jobs).not.toHaveLength(0)
   })
 
@@ -461,7 +461,7 @@ describe('a judge', () => {
   })
 })
 
-/** The file of a cluster with these lines in the place of its fact about the internet. */
+/** A cluster's file with these lines instead of its fact about the internet. */
 function clusterFile(...lines: readonly string[]): string {
   const file = join(mkdtempSync(join(tmpdir(), 'launch-')), 'vista.yaml')
   const text = readFileSync('clusters/vista.yaml', 'utf8')
@@ -561,7 +561,7 @@ describe('tokens', () => {
   test('of an earlier launch are used for the same rows, model and lengths', async () => {
     const { plan, first } = await setUp()
     expect(first.jobs).toEqual(['pretokenize', 'train'])
-    // The first is still at work, or was killed: each launch has its own draft beside the same place.
+    // The first is still running, or was killed: each launch has its own draft next to the same place.
     const second = await plan({}, '2')
     expect(second).toMatchObject({ jobs: ['pretokenize', 'train'], at: first.at })
     expect(new Set([first.at, first.draft, second.draft]).size).toBe(3)
@@ -603,7 +603,7 @@ describe('tokens', () => {
     }
     const script = (command: string, launchId = 'one') => {
       rmSync(join(dir, 'launches'), { recursive: true, force: true })
-      // A pipe would stay open as long as what the script leaves asleep.
+      // A pipe would stay open as long as the script's leftover sleeping processes.
       const log = join(dir, 'log')
       const { status } = spawnSync('bash', ['-c', textOf(launchId, command)], {
         stdio: ['ignore', 'ignore', openSync(log, 'w')],
@@ -618,7 +618,7 @@ describe('tokens', () => {
     const { once, script, made } = await tokenizing()
     expect(script(`mkdir ${once.draft}; exit 7`).status).toBe(7)
     expect(made()).toEqual([])
-    // What a job left that was killed is not taken for a part of the result.
+    // Leftovers of a killed job do not become part of the result.
     mkdirSync(once.draft)
     writeFileSync(join(once.draft, 'half'), '')
     expect(script(`mkdir ${once.draft}; touch ${once.draft}/mine`)).toMatchObject({ status: 0 })
@@ -626,17 +626,17 @@ describe('tokens', () => {
     const again = script('exit 8')
     expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining('another launch has made it') })
     rmSync(once.dir, { recursive: true })
-    // Another launch comes to its end while this one is at work.
+    // Another launch finishes while this one is running.
     const late = script(`mkdir ${once.draft} ${once.dir}; touch ${once.draft}/mine ${once.dir}/theirs`)
     expect(late).toMatchObject({ status: 0, stderr: expect.stringContaining('another launch was faster') })
     expect(made()).toEqual(['tokens'])
     expect(readdirSync(once.dir)).toEqual(['theirs'])
     rmSync(once.dir, { recursive: true })
-    // So it is where the faster one took the draft away, and the work failed for the lack of it.
+    // The same if the faster launch removed the draft and the work failed because of that.
     const robbed = script(`mkdir ${once.dir}; touch ${once.dir}/theirs; exit 9`)
     expect(robbed).toMatchObject({ status: 0, stderr: expect.stringContaining('another launch was faster') })
     rmSync(once.dir, { recursive: true })
-    // Work that made nothing is no success.
+    // Work that produced nothing is not a success.
     expect(script('true').status).not.toBe(0)
   })
 
@@ -654,7 +654,7 @@ describe('tokens', () => {
     expect(script(`mkdir ${once.dir}.two; touch ${once.dir}.two/mine`, 'two')).toMatchObject({ status: 0 })
     expect(made()).toEqual(['tokens'])
     expect(readdirSync(once.dir)).toEqual(['mine'])
-    // Where they are there already, what was left later goes too.
+    // If the results already exist, later leftovers are removed too.
     mkdirSync(once.draft)
     expect(script('exit 8', 'three')).toMatchObject({ status: 0 })
     expect(made()).toEqual(['tokens'])
@@ -680,7 +680,7 @@ test('what every script begins with is as it was', async () => {
   expectGolden(join(fixtures, 'frame.txt'), framePattern.exec(text)?.[0] ?? '')
 })
 
-/** Every command line of the two READMEs that the old launcher had, names filled in. */
+/** Every command line in the old launcher's two READMEs, with names filled in. */
 const oldLines: Readonly<Record<string, readonly string[]>> = {
   'readme-datagen': [
     ...[
@@ -975,7 +975,7 @@ async function printed(words: readonly string[]): Promise<string> {
 
 const framePattern = /# who runs, and whether it still has to\n[\s\S]*?\n\n/g
 
-/** Its own golden file has it. */
+/** The frame has a golden file of its own. */
 function withoutFrame(text: string): string {
   return text.replaceAll(framePattern, '')
 }
@@ -984,7 +984,7 @@ function neutral(text: string): string {
   return text.replaceAll(process.execPath, 'node').replaceAll(process.cwd(), '/checkout')
 }
 
-/** A plan that is refused has its reason as its text. */
+/** For a refused plan, the text is the reason. */
 async function expectPlan(file: string, name: string, values: Readonly<Record<string, unknown>>): Promise<void> {
   const made = await planned(file, values).catch((error: unknown) => {
     if (error instanceof UserError) return { text: `refused: ${error.message}\n`, launch: null }

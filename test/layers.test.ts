@@ -27,8 +27,9 @@ const table: Record<string, readonly string[]> = {
 }
 
 /**
- * The same one level deeper: which folders of a room a folder may import. Files right in a room belong to no folder; they and the folders
- * may import each other. Rooms of plug-ins have no entry, because one law holds for all of them: see below.
+ * The same one level deeper: which folders of a room a folder may import. Files directly in a room belong to no folder;
+ * they and the folders may import each other. Rooms of plug-ins have no entry, because one rule holds for all of them:
+ * see below.
  */
 const folders: Record<string, Record<string, readonly string[]>> = {
   app: {
@@ -116,7 +117,7 @@ const sharedFolders = [
   'stages/shared',
 ]
 
-/** Written by users of the package, or as if by one: they know its public face only. */
+/** Written by users of the package, or as if by them: they use only its public API. */
 const outside = ['examples', 'recipes', 'data', 'ablations']
 
 const sources = [...listSources('src'), ...listSources('web')]
@@ -214,7 +215,7 @@ test('core does no input or output: when it runs, it needs of packages only zod 
 
 test('one file of the sources starts processes and no other: it knows what to do when none can be started', () => {
   const importing = sources.filter((path) => specifiersOf(path).some((name) => /^(node:)?child_process$/.test(name)))
-  // What waits for a program to end says by itself that it could not be started.
+  // What waits for a program to end reports itself that the program could not be started.
   const starters = importing.filter((path) => /\b(spawn|fork|exec|execFile)\b.*child_process/s.test(withoutTypes(path)))
   expect(starters).toEqual(['src/lib/spawn-process.ts'])
 })
@@ -246,7 +247,7 @@ function allowed(path: string, target: string): boolean {
   return from === to || (table[from] ?? []).includes(to)
 }
 
-/** Files of this checkout that a file imports: statically, dynamically or for their types only. */
+/** Files of this checkout that a file imports: statically, dynamically or for types only. */
 function importsOf(path: string): string[] {
   return specifiersOf(path)
     .filter((specifier) => specifier.startsWith('.'))
@@ -276,7 +277,7 @@ function specifiersIn(text: string): string[] {
   return ts.preProcessFile(text, true, true).importedFiles.map((file) => file.fileName)
 }
 
-/** What is left of a file when it runs: imports of types are gone. */
+/** A file as it is at run time, without type imports. */
 function withoutTypes(path: string): string {
   const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ESNext, verbatimModuleSyntax: true }
   return ts.transpileModule(readFileSync(path, 'utf8'), { compilerOptions }).outputText
@@ -288,13 +289,16 @@ function withoutComments(path: string): string {
     .replace(/^\s*\/\/.*$/gm, '')
 }
 
-/** `src/core/task.ts` is in `core`, `src/index.ts` is a room of its own, `web/page.ts` is in `web`; the rest of the checkout is no room. */
+/**
+ * `src/core/task.ts` is in `core`, `src/index.ts` is a room of its own, `web/page.ts` is in `web`; the rest of the
+ * checkout is not a room.
+ */
 function roomOf(path: string): string {
   const [top = path, next = path] = path.split('/')
   return top === 'src' ? next : top
 }
 
-/** `src/run/trial/grade.ts` is in the folder `trial`; a file right in its room is in none. */
+/** `src/run/trial/grade.ts` is in the folder `trial`; a file directly in its room is in none. */
 function folderOf(path: string): string | null {
   const [, , folder = null, ...rest] = path.split('/')
   return rest.length > 0 ? folder : null
@@ -308,7 +312,7 @@ function isShared(path: string): boolean {
   return sharedFolders.some((folder) => path.startsWith(`src/${folder}/`))
 }
 
-/** The plug-in that a file is part of: `NAME.ts`, or anything in the folder `NAME`. */
+/** The plug-in that a file belongs to: `NAME.ts`, or anything in the folder `NAME`. */
 function ownerOf(path: string): string | null {
   const room = roomOf(path)
   const names = isPlugInRoom(room) ? Object.keys(registry[room]) : []

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { makeTempDir } from './make-task.ts'
 import { needs } from './needs.ts'
 
-/** Runs a command line from the sources; gives those of our files that it loaded. */
+/** Runs a command line from the sources; returns the source files it loaded. */
 async function filesLoadedBy(...words: string[]): Promise<string[]> {
   const list = join(await makeTempDir(), 'loaded')
   const hook = ['--import', './test/loader-hook.mjs', 'src/cli/main.ts']
@@ -16,7 +16,7 @@ async function filesLoadedBy(...words: string[]): Promise<string[]> {
   return paths.map((path) => relative(process.cwd(), path))
 }
 
-/** The limits may only get lower. */
+/** Limits that may only be lowered. */
 const most = { help: 8, 'run --help': 15, run: 199 }
 
 test('help loads no command', async () => {

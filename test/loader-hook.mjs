@@ -1,11 +1,12 @@
-// Lets Node run the TypeScript sources as they are, and writes down which of them it loads: `node --import ./test/loader-hook.mjs`.
+// Lets Node run the TypeScript sources directly and records which of them it loads: `node --import
+// ./test/loader-hook.mjs`.
 import { appendFileSync, readFileSync } from 'node:fs'
 import { register } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { isMainThread } from 'node:worker_threads'
 import { transform } from 'esbuild'
 
-// The hooks have a thread of their own, which loads this file once more.
+// The hooks run in a separate thread, which loads this file again.
 if (isMainThread) register(import.meta.url)
 
 export async function load(url, context, nextLoad) {

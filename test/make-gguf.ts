@@ -1,6 +1,6 @@
 import { makeRandom } from '../src/lib/random.ts'
 
-/** Sizes and habits of a made-up student. */
+/** Dimensions and variants of a synthetic student. */
 export interface StudentShape {
   readonly layers: number
   readonly width: number
@@ -16,7 +16,7 @@ export interface StudentShape {
 
 export const tiny: StudentShape = { layers: 2, width: 64, inner: 96, heads: 4, kvHeads: 2, head: 16, context: 512 }
 
-/** Bytes, two tokens that structure, and enough to make a multiple of 8. */
+/** All bytes, two tokens for structure, and padding to a multiple of 8. */
 export const vocab = 264
 export const turnStart = 256
 export const turnEnd = 257
@@ -26,7 +26,7 @@ export const chatMl =
 
 const kinds = { f32: 0, f16: 1, q8_0: 8, bf16: 30 } as const
 
-/** Names of a student's weights and how many rows and columns each has; norms have one row. */
+/** The names of a student's weights, with rows and columns of each; norms have one row. */
 export function weightsOf(shape: StudentShape): readonly (readonly [string, number, number])[] {
   const { layers, width, inner, heads, kvHeads, head, hasOutput } = shape
   const layer = (i: number): (readonly [string, number, number])[] => [
@@ -50,14 +50,14 @@ export function weightsOf(shape: StudentShape): readonly (readonly [string, numb
   ]
 }
 
-/** The same random weights for the same name every time, as large as those of a trained model. */
+/** The same random weights for the same name every time, about as large as trained ones. */
 export function weightNamed(name: string, rows: number, columns: number): Float32Array {
   const random = makeRandom(7, name)
   const scale = rows === 1 ? 0.2 : 2.5 / Math.sqrt(columns)
   return Float32Array.from({ length: rows * columns }, () => (rows === 1 ? 1 : 0) + (random.next() * 2 - 1) * scale)
 }
 
-/** A student with random weights as a GGUF file. Its words are bytes. */
+/** A student with random weights as a GGUF file. Its tokens are bytes. */
 export function makeGguf(shape: StudentShape = tiny, changes: Readonly<Record<string, Buffer>> = {}): Buffer {
   const kind = shape.kind ?? 'f32'
   const entries = { ...metadataOf(shape), ...changes }
@@ -110,7 +110,7 @@ function metadataOf(shape: StudentShape): Record<string, Buffer> {
   }
 }
 
-/** The characters that stand for bytes in a byte-level vocabulary. */
+/** The characters that represent bytes in a byte-level vocabulary. */
 function byteTokens(): readonly string[] {
   let next = 256
   return Array.from({ length: 256 }, (_, byte) => {
@@ -141,7 +141,7 @@ function quantized(values: Float32Array): Buffer {
   return out
 }
 
-/** A half float, for ordinary values; what does not fit is cut off. */
+/** A half-precision float, for ordinary values; excess precision is cut off. */
 function halfOf(value: number): number {
   const sign = value < 0 ? 0x8000 : 0
   const size = Math.abs(value)
@@ -162,7 +162,7 @@ const u64 = (value: number) => {
 }
 const text = (value: string) => Buffer.concat([u64(Buffer.byteLength(value)), Buffer.from(value)])
 
-/** Values of metadata, with their types before them. */
+/** Metadata values, preceded by their types. */
 export const string = (value: string) => Buffer.concat([u32(8), text(value)])
 export const number = (value: number) => Buffer.concat([u32(4), u32(value)])
 export const real = (value: number) => Buffer.concat([u32(6), Buffer.from(new Float32Array([value]).buffer)])

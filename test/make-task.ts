@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** The files of a task by their path; null leaves one of the usual ones out. */
+/** A task's files by path; null leaves out one of the usual ones. */
 export type TaskTree = Readonly<Record<string, string | null>>
 
 const usual: TaskTree = {
@@ -15,23 +15,23 @@ const usual: TaskTree = {
   'solution/solve.sh': '#!/bin/sh\necho done > /app/done.txt\n',
 }
 
-/** An empty directory that is gone after the test. */
+/** An empty directory, removed after the test. */
 export async function makeTempDir(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'ot-agent-task-'))
-  // A test that looks from the eyes of another user must be able to get here.
+  // Tests that act as another user must be able to get here.
   await chmod(dir, 0o755)
   onTestFinished(() => rm(dir, { recursive: true, force: true }))
   return dir
 }
 
-/** A small task that is gone after the test: the usual files, overlaid with `tree`. */
+/** A small task, removed after the test: the usual files, overlaid with `tree`. */
 export async function makeTask(tree: TaskTree = {}, name = 'done'): Promise<string> {
   const dir = join(await makeTempDir(), name)
   await writeTree(dir, { ...usual, ...tree })
   return dir
 }
 
-/** Writes files, scripts executable; null writes none. */
+/** Writes files, making scripts executable; null writes none. */
 export async function writeTree(dir: string, tree: TaskTree): Promise<void> {
   await mkdir(dir, { recursive: true })
   for (const [path, text] of Object.entries(tree)) {

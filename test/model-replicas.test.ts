@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const server of open.splice(0)) await server.close()
 })
 
-/** A stand-in for a model behind an address, which counts its calls. */
+/** A stand-in for a model at an address, which counts its calls. */
 async function standIn(options: object = {}, port = 0): Promise<StandIn> {
   let asked = 0
   const log = (line: string) => {
@@ -100,7 +100,7 @@ test('an address that failed is left alone for a while, looked at beside the cal
   expect([next(), next(), next()]).toEqual([second, second, second])
   now += 10_000
   expect(next()).toBe(second)
-  // The look that follows finds nobody, and counts as the second failure.
+  // The check that follows finds no server and counts as the second failure.
   const back = await standIn({}, Number(new URL(quiet.origin).port))
   const later = () => {
     now += 400_000

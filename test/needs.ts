@@ -11,8 +11,8 @@ declare module 'vitest' {
 }
 
 /**
- * Options for a `describe` or `test` that needs programs of this machine, files by their whole path, or `root`, for example
- * `describe('local sandbox', needs('bwrap'), () => ...)`: skipped by name, with the reason, where one is missing.
+ * Options for a `describe` or `test` that needs programs, files (by full path) or `root`, for example `describe('local
+ * sandbox', needs('bwrap'), () => ...)`: if one is missing, the test is skipped by name with the reason.
  */
 export function needs(...names: string[]): { skip: boolean; meta: { skipReason?: string } } {
   if (names.includes('root') && process.geteuid?.() !== 0)
@@ -26,7 +26,7 @@ function isThere(name: string): boolean {
   return name.startsWith('/') ? existsSync(name) : findProgram(name) !== null
 }
 
-/** Why sandboxes of this machine cannot have a network, or null. */
+/** Why sandboxes on this machine cannot have a network, or null. */
 export function whyNoUplink(): string | null {
   try {
     requireUplink()

@@ -1,8 +1,8 @@
 import { TestRunner } from 'vitest'
 
 /**
- * Runs `work` as an ordinary user, which is `nobody` when the tests run as root. A Node that may use io_uring, such as Debian's, cannot
- * change users; the test is skipped there.
+ * Runs `work` as an ordinary user: `nobody` if the tests run as root. A Node that may use io_uring, such as Debian's,
+ * cannot change users; the test is skipped there.
  */
 export async function asOrdinaryUser<T>(work: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return work()

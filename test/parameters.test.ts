@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const most = 4
 
-/** A signature with more parameters takes them as an object with names. */
+/** A signature that needs more takes the rest as an object with named fields. */
 test('no function has more than four parameters', () => {
   const roots = ['src', 'data', 'web', 'examples', 'bench', 'test']
   expect(roots.flatMap(listSources).flatMap(longSignatures)).toEqual([])
@@ -40,7 +40,7 @@ function longSignaturesIn(path: string, text: string): string[] {
   return found
 }
 
-/** `test.each` and properties call a test with one argument for each column. */
+/** `test.each` and property tests pass one argument per column. */
 function isRowOfTests(path: string, node: ts.Node): boolean {
   return path.endsWith('.test.ts') && ts.isArrowFunction(node) && ts.isCallExpression(node.parent)
 }

@@ -46,7 +46,7 @@ test('paths and stages exist', () => {
   expect(wrong).toEqual([])
 })
 
-// That they take the flags beside them is checked for every page in readme.test.ts.
+// readme.test.ts checks for every page that commands accept the flags given with them.
 test('commands resolve', () => {
   const lines = items.flatMap(({ code }) => code.filter((piece) => piece.startsWith('ot-agent ')))
   expect(lines.length).toBeGreaterThan(50)

@@ -2,7 +2,7 @@ import { checkedTrajectory } from '../src/formats/atif/parse.ts'
 import type { Trajectory } from '../src/formats/atif/trajectory.ts'
 import { parseJson } from '../src/lib/parse-json.ts'
 
-/** The trajectory in a text, checked against every rule of the format. */
+/** Parses a trajectory and checks it against every rule of the format. */
 export function parseTrajectory(text: string, path = 'trajectory.json'): Trajectory {
   return checkedTrajectory(parseJson(text), path)
 }

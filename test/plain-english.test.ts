@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
 
-/** Phrases that read as translated or quaint, with the plain word for each. */
+/** Phrases that read as translated or quaint, with plain words for each. */
 const banned: readonly (readonly [phrase: RegExp, prefer: string])[] = [
   [/\bnobody\b/i, 'no job, no server, nothing'],
   [/\bsomebody\b/i, 'a user, the caller, another process'],
@@ -58,7 +58,7 @@ const prompts: readonly string[] = [
   'Whoever reads it must still be able to know',
 ]
 
-/** Sentences of composed tasks. A change would give every composed task another identity. */
+/** Sentences from composed tasks. A change would give every composed task a new identity. */
 const composed: readonly string[] = [
   'Somebody encoded `',
   'Somebody changed `',

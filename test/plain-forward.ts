@@ -1,9 +1,9 @@
 import type { ModelShape } from '../src/engines/llama/shape.ts'
 
-/** Weights by their names, as floats. */
+/** Weights by name, as floats. */
 export type Weights = (name: string) => Float32Array
 
-/** What a Qwen3 model says about the token after `ids`: the textbook's way, one number at a time. */
+/** A Qwen3 model's logits for the token after `ids`, computed the textbook way, one number at a time. */
 export function plainLogits(shape: ModelShape, weights: Weights, ids: readonly number[]): number[] {
   const { width, layers } = shape
   const embedding = weights('token_embd.weight')

@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 
-/** A PostgreSQL server of a test's own. */
+/** A PostgreSQL server for one test. */
 export interface PostgresServer {
   /** The directory of its socket. */
   readonly dir: string
   stop(): Promise<void>
 }
 
-/** Starts a server that is reached through a socket in a new directory; as an unprivileged user, since it refuses to run as root. */
+/** Starts a server on a socket in a new directory, as an unprivileged user because it refuses to run as root. */
 export async function startPostgres(): Promise<PostgresServer> {
   const dir = mkdtempSync(join(tmpdir(), 'ot-postgres-'))
   const isRoot = process.getuid?.() === 0
@@ -34,7 +34,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   const lines = createInterface({ input: server.stderr })
   for await (const line of lines) {
     if (!line.includes('ready to accept')) continue
-    // What is not read fills the pipe, and then the server waits.
+    // Unread output fills the pipe, and then the server blocks.
     server.stderr.resume()
     return { dir, stop }
   }

@@ -1,6 +1,6 @@
 import { onTestFinished, vi } from 'vitest'
 
-/** Catches what is printed on stdout and stderr until the test ends; returns what came on stdout so far. */
+/** Captures stdout and stderr until the test ends; returns a function that gives stdout so far. */
 export function catchPrinted(): () => string {
   const out: string[] = []
   const stdout = vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => out.push(String(chunk)) > 0)

@@ -91,7 +91,7 @@ test('a checkout that is not built says how to build it', () => {
 
 test('npm ci and npm pack build the program, and an install of the package runs nothing', () => {
   expect(scripts).toMatchObject({ dependencies: scripts.build, prepack: scripts.build })
-  // `npx ot-agent` in a checkout would run these again, and npm asks users of the package about them.
+  // `npx ot-agent` in a checkout would run these again, and npm asks users of the package to approve them.
   const hooks = ['preinstall', 'install', 'postinstall', 'preprepare', 'prepare', 'postprepare']
   expect(hooks.filter((name) => Object.hasOwn(scripts, name))).toEqual([])
 })
@@ -100,7 +100,7 @@ test('AGENTS.md stays under a hundred lines', () => {
   expect(readFileSync('AGENTS.md', 'utf8').split('\n').length).toBeLessThan(100)
 })
 
-/** Every piece of code in a page: the lines of code blocks, and spans between backticks, which may run over a line's end. */
+/** Every piece of code on a page: lines of code blocks, and spans between backticks, which may wrap. */
 function codeOf(text: string): string[] {
   const { blocks, prose } = partsOf(text)
   const spans = [...prose.join('\n').matchAll(/`([^`]+)`/g)].map((match) => (match[1] ?? '').replaceAll('\n', ' '))
@@ -111,7 +111,7 @@ function partsOf(text: string) {
   const blocks: string[] = []
   const prose: string[] = []
   let fenced = false
-  // A line that ends in a backslash goes on in the next one.
+  // A line that ends in a backslash continues on the next one.
   for (const line of text.replaceAll(/ *\\\n\s*/g, ' ').split('\n')) {
     if (line.startsWith('```')) fenced = !fenced
     else if (fenced || /^ {4}\S/.test(line)) blocks.push(line)
@@ -120,7 +120,7 @@ function partsOf(text: string) {
   return { blocks, prose }
 }
 
-/** Paths of this checkout that a page names, in code, prose or links; absolute ones are inside a sandbox. */
+/** Paths in this checkout that a page names, in code, prose or links; absolute paths are inside a sandbox. */
 function pathsIn(text: string, document: string): string[] {
   const rooms = readdirSync('.', { withFileTypes: true }).filter((entry) => entry.isDirectory())
   const names = [...rooms.map((entry) => entry.name), '.ci'].filter(
@@ -137,12 +137,12 @@ function pathsIn(text: string, document: string): string[] {
   return [...named, ...links]
 }
 
-/** A folder that holds nothing is not in a checkout. */
+/** Git does not store empty folders, so one does not count. */
 function isThere(path: string): boolean {
   return existsSync(path) && (!statSync(path).isDirectory() || readdirSync(path).length > 0)
 }
 
-/** The words of each `ot-agent` command line, without comments and what follows `&&`, `|` or `>`. */
+/** The words of each `ot-agent` command line, without comments and whatever follows `&&`, `|` or `>`. */
 function commandLinesIn(code: readonly string[]): string[][] {
   const lines = code.flatMap((piece) =>
     [...piece.matchAll(/(?:^|\s)(?:\.\/)?ot-agent ([^#|&>]+)/g)].map((match) => match[1] ?? ''),
@@ -153,7 +153,7 @@ function commandLinesIn(code: readonly string[]): string[][] {
   })
 }
 
-/** What is wrong with a command line, as the command's own parser sees it; null when nothing is. */
+/** What is wrong with a command line according to the command's own parser; null if nothing is. */
 async function problemOf(words: readonly string[]): Promise<string | null> {
   const line = `ot-agent ${words.join(' ')}`
   if (words[0]?.startsWith('-')) return ['--help', '--version'].includes(words[0]) ? null : `${line}: no such option`
@@ -212,7 +212,7 @@ async function everyFlag(group: Group = commands): Promise<string[]> {
   return ['--help', '--version', ...(await Promise.all(flags)).flat()]
 }
 
-/** Flags that our own scripts look for. */
+/** Flags that our own scripts accept. */
 function flagsOfScripts(): string[] {
   const sources = readdirSync('scripts').map((name) => readFileSync(join('scripts', name), 'utf8'))
   return sources.flatMap((source) => [...source.matchAll(/'(--[\w-]+)'/g)].map((match) => match[1] ?? ''))

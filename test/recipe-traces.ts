@@ -1,6 +1,6 @@
 import type { RecipeTrace } from '../src/stages/shared/rollout-text/trace-row.ts'
 
-/** A trace that every filter of rollouts keeps, changed as a test needs it. */
+/** A trace that every rollout filter keeps, with a test's changes. */
 export function someTrace(over: Partial<RecipeTrace> = {}): RecipeTrace {
   return {
     id: 'job/hello__AbC23de/main/episode-5',
@@ -48,7 +48,7 @@ export function someTrace(over: Partial<RecipeTrace> = {}): RecipeTrace {
   }
 }
 
-/** Calls of terminus-2 as a trace shows them. */
+/** Terminus-2 tool calls as they appear in a trace. */
 export function commands(...keystrokes: string[]): string {
   const calls = keystrokes.map(
     (keys) =>
@@ -57,7 +57,7 @@ export function commands(...keystrokes: string[]): string {
   return ['Analysis: there is work to do.\nPlan: do it.', ...calls].join('\n')
 }
 
-/** The instruction, then turns of the agent with what it saw after each. */
+/** The instruction, then the agent's turns, each followed by what it saw. */
 export function conversation(...said: string[]): { role: string; content: string }[] {
   const turns = said.flatMap((content, i) => [
     {

@@ -26,7 +26,7 @@ export function someTrialConfig(over: Partial<TrialConfig> = {}): TrialConfig {
   }
 }
 
-/** A solved trial, changed as a test needs it. The trial's name goes into its config. */
+/** A solved trial, with a test's changes. Its config gets the trial's name. */
 export function someRecord(over: Partial<TrialRecord> = {}): TrialRecord {
   const name = over.name ?? 'hello__AbC23de'
   return {
@@ -131,7 +131,7 @@ const step: fc.Arbitrary<StepRecord> = fc.record({
   verifier: span,
 })
 
-/** Any single-step or multi-step trial. In a multi-step one the trial ends the way its last step's agent did. */
+/** Any single-step or multi-step trial. A multi-step trial ends the way its last step's agent did. */
 export const anyRecord: fc.Arbitrary<TrialRecord> = fc
   .record({
     id: fc.uuid({ version: 4 }),

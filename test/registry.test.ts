@@ -58,13 +58,13 @@ test('a recipe may name a stage that is next to its pipeline', async () => {
   await expect(makeAnyStage('sources/puzzles', { cuont: 2 })).rejects.toThrow('cuont')
 })
 
-/** The names of a kind: `NAME.ts` or `NAME/index.ts`; whatever else lies in a plug-in's own folder is its own business. */
+/** The names of a kind: `NAME.ts` or `NAME/index.ts`; the other files in a plug-in's folder are its own business. */
 function pluginFiles(kind: string): string[] {
   if (kind !== 'stages') return filesIn(join('src', kind))
   return stageGroups.flatMap((group) => filesIn(join('src/stages', group)).map((name) => `${group}/${name}`))
 }
 
-/** Folders of stages; whatever else is in src/stages is there for them. */
+/** The folders that hold stages; everything else in src/stages supports them. */
 const stageGroups = [
   'augment',
   'exporters',

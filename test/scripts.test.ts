@@ -41,7 +41,7 @@ describe('scripts/test.mjs', () => {
       'test/hook.test.ts': `beforeAll(() => { throw new Error('hook') }); test('never run', () => {})`,
       'test/late.test.ts': `test('lets an error loose', () => { setTimeout(() => { throw new Error('late') }); return new Promise((r) => setTimeout(r, 50)) })`,
     })
-    // The broken import, the hook and the test under it, the loose error.
+    // The broken import, the hook and its test, and the unhandled error.
     expect([run.lines.at(-1), run.status]).toEqual(['2 passed, 4 failed, 0 skipped', 1])
   })
 
@@ -104,7 +104,7 @@ describe('scripts/setup.mjs', () => {
   })
 })
 
-/** Runs scripts/test.mjs over a project of these files. */
+/** Runs scripts/test.mjs on a project with these files. */
 function runTests(files: Readonly<Record<string, string>>) {
   const dir = mkdtempSync(join(tmpdir(), 'project-'))
   symlinkSync(resolve('node_modules'), join(dir, 'node_modules'))
@@ -116,7 +116,7 @@ function runTests(files: Readonly<Record<string, string>>) {
   return outcome(spawnSync(process.execPath, ['scripts/test.mjs'], { cwd: dir, encoding: 'utf8', env: bareEnv() }))
 }
 
-/** Runs .ci/run with an npm whose parts are these shell lines. */
+/** Runs .ci/run with a fake npm made of these shell lines. */
 function runCi(parts: Readonly<Record<string, string>>) {
   const dir = mkdtempSync(join(tmpdir(), 'checkout-'))
   copy('.ci/run', dir)
@@ -139,7 +139,7 @@ function copy(name: string, dir: string): void {
   cpSync(name, join(dir, name), { recursive: true })
 }
 
-/** Without what the test run that we are in told its own workers. */
+/** The environment without the variables that the surrounding test run sets for its workers. */
 function bareEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(VITEST|NODE_ENV$|TEST$|MODE$)/.test(name)),

@@ -11,7 +11,7 @@ const types: Readonly<Record<string, string>> = {
   '.csv': 'text/csv',
 }
 
-/** A plain file server for the files below a path. */
+/** A plain server for the files of a folder, below a path. */
 export function serveFiles(dir: string, below: string): Promise<Server> {
   const server = createServer((message, response) => {
     const { pathname } = new URL(message.url ?? '/', 'http://here')

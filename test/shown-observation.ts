@@ -1,4 +1,4 @@
-/** An observation without host name, clock, sizes of folders, and the wording of warnings, errors and questions. */
+/** An observation without host name, clock, folder sizes, and the wording of warnings, errors and questions. */
 export function shownObservation(text: string): string {
   return text
     .replace(/root@[\w.-]+:/g, 'root@HOST:')

@@ -13,12 +13,12 @@ export interface SlurmCluster {
   readonly env: NodeJS.ProcessEnv
   readonly nodes: readonly string[]
   slurm(program: string, ...args: string[]): string
-  /** Kills the daemon of a node and what supervises its jobs, as a crash of the node would; the jobs' own processes live on. */
+  /** Kills a node's daemon and its job supervisors, as a crash of the node would; the jobs' own processes survive. */
   killNode(name: string): Promise<void>
   stop(): Promise<void>
 }
 
-/** Starts munge, a controller and four nodes with ports and files of their own below `dir`. */
+/** Starts munge, a controller and four nodes with their own ports and files below `dir`. */
 export async function startSlurm(dir: string, count = 4): Promise<SlurmCluster> {
   const nodes = Array.from({ length: count }, (_, i) => `n${i + 1}`)
   const [ctld = 0, ...ports] = await freePorts(count + 1)
@@ -138,7 +138,7 @@ async function end(pidFile: string): Promise<void> {
   if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGKILL')
 }
 
-/** Waits until something is so; what throws is not so yet. Says what it waited for when it never is. */
+/** Waits until a condition holds; an exception means not yet. On a timeout, the error says what it waited for. */
 export async function until(what: string, isSo: () => boolean | Promise<boolean>, sec = 60): Promise<void> {
   const last = Date.now() + sec * 1000
   const look = async () => isSo()

@@ -5,7 +5,7 @@ import { SqlDatabase } from '../src/lib/duckdb.ts'
 import { passingSolve, writeTask } from './fakes/tasks.ts'
 import type { SlurmCluster } from './slurm-cluster.ts'
 
-/** Our own program, as it is built. */
+/** Our own built program. */
 export const program = resolve('bin/ot-agent.js')
 
 /** A cluster of four nodes without GPUs, for launches. */
@@ -21,7 +21,7 @@ time_limit: '00:10:00'
 partition: main
 `
 
-/** The same with one GPU a node and no internet, and stand-ins for the programs that train. */
+/** The same with one GPU per node and no internet, and stand-ins for the training programs. */
 export function trainingFacts(hubUrl: string, ray: string): string {
   return `${facts.replace('gpus_per_node: 0', 'gpus_per_node: 1').replace('nodes: true', 'nodes: false')}
 activate: ['export PATH=${resolve('test/fakes/stand-ins')}:$PATH']
@@ -29,7 +29,7 @@ environment: { HF_ENDPOINT: '${hubUrl}', STAND_IN_RAY: '${ray}' }
 `
 }
 
-/** A stand-in that plays the known solutions, where a model server would stand. */
+/** A stand-in that plays the known solutions in place of a model server. */
 export function engineFor(tasks: string): string {
   const command = [
     process.execPath,
@@ -50,7 +50,7 @@ export function engineFor(tasks: string): string {
   })
 }
 
-/** Words of a launch that runs the tasks' own solutions. */
+/** Arguments of a launch that runs the tasks' own solutions. */
 export function oracleOver(tasks: string): string[] {
   const words = [
     '--job-type',
@@ -64,18 +64,18 @@ export function oracleOver(tasks: string): string[] {
   return [...words, '--trace-agent-name', 'oracle', '--trace-n-concurrent', '1', '--trace-eval-only']
 }
 
-/** Tasks whose solutions take so many seconds. */
+/** Tasks whose solutions take this many seconds. */
 export async function slowTasks(dir: string, count: number, sec: number): Promise<string> {
   for (let i = 0; i < count; i++) await writeTask(dir, `slow-${i}`, { solve: `sleep ${sec}\n${passingSolve}` })
   return dir
 }
 
-/** How each job stands. */
+/** The state of each job. */
 export function states(jobs: readonly { job: string; state: string }[]): Record<string, string> {
   return Object.fromEntries(jobs.map(({ job, state }) => [job, state]))
 }
 
-/** A requeued job is held back for minutes; nobody wants to wait for that here. */
+/** Slurm holds a requeued job for minutes; this releases it at once. */
 export function startHeldJobs(slurm: SlurmCluster): void {
   for (const line of slurm.slurm('squeue', '-h', '--array', '-o', '%i %T %r').split('\n')) {
     const [job = '', state, reason] = line.split(' ')
@@ -84,7 +84,7 @@ export function startHeldJobs(slurm: SlurmCluster): void {
   }
 }
 
-/** Rows of a recipe's first step, and how many of them differ in a column. */
+/** The rows of a recipe's first step, and the number of distinct values in a column. */
 export async function countRows(out: string, step = 'puzzles', column = 'name') {
   await using sql = await SqlDatabase.open({ memoryMb: 256, threads: 1, tempDir: join(out, 'count') })
   const [found] = await sql.rows(
@@ -93,7 +93,7 @@ export async function countRows(out: string, step = 'puzzles', column = 'name') 
   return { rows: Number(found?.rows), distinct: Number(found?.names) }
 }
 
-/** Rows of parquet files. */
+/** The number of rows in parquet files. */
 export async function rowsIn(files: string): Promise<number> {
   await using sql = await SqlDatabase.open({
     memoryMb: 256,
@@ -104,19 +104,19 @@ export async function rowsIn(files: string): Promise<number> {
   return Number(found?.rows)
 }
 
-/** Records of trials below a directory. */
+/** The records of trials below a directory. */
 export function trialsIn(jobs: string): string[] {
   if (!existsSync(jobs)) return []
   const names = readdirSync(jobs, { recursive: true, encoding: 'utf8' })
   return names.filter((name) => /\/[^/]+__[^/]+\/record\.json$/.test(`/${name}`)).sort()
 }
 
-/** What Slurm calls the jobs of a launch. */
+/** Slurm's IDs for the jobs of a launch. */
 export function idsOf(dir: string, id: string): string[] {
   return submitted(dir, id).map((each) => each.id)
 }
 
-/** The same for one job. */
+/** Slurm's ID for one job. */
 export function idOf(dir: string, id: string, job: string): string | undefined {
   return submitted(dir, id).find((each) => each.job === job)?.id
 }
@@ -128,7 +128,7 @@ function submitted(dir: string, id: string): { job: string; id: string }[] {
   return lines.map((line) => JSON.parse(line))
 }
 
-/** The ends of what the jobs printed. */
+/** The last output of the jobs. */
 export function logsOf(dir: string, length = 1500): string {
   const logs = join(dir, 'logs')
   if (!existsSync(logs)) return ''
@@ -137,7 +137,7 @@ export function logsOf(dir: string, length = 1500): string {
     .join('\n')
 }
 
-/** Files below a directory that hold a text. */
+/** Files below a directory that contain a text. */
 export function filesWith(dir: string, text: string): string[] {
   return readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((name) => {
     const path = join(dir, name)

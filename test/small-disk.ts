@@ -1,21 +1,21 @@
 import { execFileSync } from 'node:child_process'
 
-/** Puts a disk of this size, for example `1m`, at a directory. */
+/** Mounts a disk of this size, for example `1m`, on a directory. */
 export function mountSmallDisk(dir: string, size: string): void {
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', dir], { stdio: 'ignore' })
 }
 
-/** Gives such a disk another size. */
+/** Resizes such a disk. */
 export function resizeSmallDisk(dir: string, size: string): void {
   execFileSync('mount', ['-o', `remount,size=${size}`, dir])
 }
 
-/** Takes it away; this process may still hold files of it open, its mark for example. */
+/** Unmounts it, although this process may still hold open files on it, such as its mark. */
 export function unmountSmallDisk(dir: string): void {
   execFileSync('umount', ['--lazy', dir])
 }
 
-/** Whether whoever runs the tests may do that. */
+/** Whether the current user may do that. */
 export function canMount(dir: string): boolean {
   try {
     mountSmallDisk(dir, '1m')

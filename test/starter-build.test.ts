@@ -15,7 +15,7 @@ test('the programs that start sandboxes are there for x64 and arm64, small, and 
     expect(statSync(file).size).toBeLessThan(200_000)
     return readFileSync(file).readUInt16LE(18)
   })
-  // As ELF numbers them.
+  // ELF's machine numbers.
   expect(machines).toEqual([62, 183])
 })
 

@@ -10,7 +10,7 @@ import { someRecord } from './records.ts'
 
 const fixtures = 'test/fixtures/traces'
 
-/** A trial of a language model's agent. */
+/** A trial of an agent with a language model. */
 export function agentRecord(over: Partial<TrialRecord> = {}): TrialRecord {
   const record = someRecord({
     agent: { name: 'terminus-2', version: '2.0.0', model: 'openai/gpt-x' },
@@ -21,7 +21,7 @@ export function agentRecord(over: Partial<TrialRecord> = {}): TrialRecord {
   return { ...record, config: { ...record.config, agent } }
 }
 
-/** The files of one of the hand-made trials in test/fixtures/traces. */
+/** The files of one of the handmade trials in test/fixtures/traces. */
 export function fixtureFiles(name: string): TrialFile[] {
   return (['agent', 'verifier'] as const).flatMap((folder) => {
     const dir = join(fixtures, name, folder)
@@ -38,7 +38,7 @@ export function trialFile(name: string, content: unknown, over: Partial<TrialFil
   return { step: null, folder: 'agent', name, bytes, size: bytes.length, ...over }
 }
 
-/** The rows that a hand-made trial must give, as far as they are written down. */
+/** The rows that a handmade trial must give, as far as they are written down. */
 export function fixtureRows(name: string): Partial<TraceRow>[] {
   return JSON.parse(readFileSync(join(fixtures, name, 'rows.json'), 'utf8'))
 }
@@ -47,7 +47,7 @@ export function fixtureTrial(name: string, record: TrialRecord = agentRecord()):
   return { job: 'some-job', record, files: fixtureFiles(name) }
 }
 
-/** A trajectory of a few steps, changed as a test needs it. */
+/** A trajectory of a few steps, with a test's changes. */
 export function someTrajectory(over: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return {
     schema_version: 'ATIF-v1.7',
@@ -62,7 +62,7 @@ export function someTrajectory(over: Readonly<Record<string, unknown>> = {}): Re
 
 export interface TrialToStore {
   readonly record: TrialRecord
-  /** A fixture's name, or files by their path in the trial's directory. */
+  /** A fixture's name, or a function that writes the files into the trial's directory. */
   readonly files: string | ((dir: string) => void)
 }
 

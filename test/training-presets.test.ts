@@ -5,7 +5,7 @@ import launchCommand from '../src/cli/launch.ts'
 import { splitShellWords } from '../src/lib/shell-words.ts'
 import { catchPrinted } from './printed.ts'
 
-/** A table of the guide: the command above it, and what each row adds and promises. */
+/** A table from the guide: the command above it, and what each row adds and promises. */
 const [sft, rl] = readFileSync('docs/guides/training-presets.md', 'utf8')
   .split(/^## /m)
   .slice(1)

@@ -5,10 +5,10 @@ import { walkTree } from '../src/lib/tree.ts'
 
 export { makeTempDir as tempDir } from './make-task.ts'
 
-/** A tree of files as plain data: path to content, an empty directory or a link. */
+/** A file tree as plain data: each path maps to content, an empty directory or a link. */
 export type Tree = Record<string, { content: string; mode: number } | { dir: true } | { link: string }>
 
-/** Makes `dir` hold exactly the tree; contents are written as latin1, one byte a letter. */
+/** Makes `dir` contain exactly the tree; contents are written as latin1, one byte per character. */
 export async function writeTree(dir: string, tree: Tree): Promise<void> {
   await mkdir(dir, { recursive: true })
   for (const [path, node] of Object.entries(tree)) {
@@ -21,7 +21,7 @@ export async function writeTree(dir: string, tree: Tree): Promise<void> {
   }
 }
 
-/** What `dir` holds; a directory is named only when it is empty. */
+/** The content of `dir`; directories are listed only if empty. */
 export async function readTree(dir: string): Promise<Tree> {
   const tree = new Map<string, Tree[string]>()
   for await (const entry of walkTree(dir)) {
@@ -35,7 +35,7 @@ export async function readTree(dir: string): Promise<Tree> {
 
 const shortName = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
 const longName = fc.string({ unit: 'grapheme-ascii', minLength: 90, maxLength: 250 })
-/** Anything Linux takes for a file name, less the backslash. */
+/** Any valid Linux file name without a backslash. */
 export const fileName = fc
   .oneof({ weight: 4, arbitrary: shortName }, { weight: 1, arbitrary: longName })
   .map((name) => name.replaceAll(/[/\0\\]/g, '_'))
@@ -49,12 +49,12 @@ const content = fc.oneof(
 const file = fc.record({ content, mode: fc.constantFrom(0o644, 0o755) })
 const node = fc.oneof({ weight: 5, arbitrary: file }, { weight: 1, arbitrary: fc.constant({ dir: true } as const) })
 
-/** Arbitrary trees: nested, empty, executable, with long and strange names. */
+/** Arbitrary trees: nested, empty, executable, with long and unusual names. */
 export const arbitraryTree: fc.Arbitrary<Tree> = fc
   .array(fc.tuple(fc.array(fileName, { minLength: 1, maxLength: 4 }), node), { maxLength: 12 })
   .map((entries) => withoutClashes(entries.map(([names, what]) => [names.join('/'), what])))
 
-/** Keeps the first of two entries that cannot stand together: one is the other, or lies in it. */
+/** Keeps the first of two conflicting entries: equal ones, or one inside the other. */
 function withoutClashes(entries: [string, Tree[string]][]): Tree {
   const kept: [string, Tree[string]][] = []
   for (const [path, what] of entries) {

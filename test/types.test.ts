@@ -7,7 +7,7 @@ import { beforeAll, expect, test } from 'vitest'
 
 const project = mkdtempSync(join(tmpdir(), 'user-project-'))
 
-/** The project of somebody who installed the package: as strict as can be, and with no source of ours in it. */
+/** The project of a user who installed the package: compiled as strictly as possible, and without our sources. */
 beforeAll(() => {
   const own = join(project, 'node_modules/ot-agent')
   mkdirSync(own, { recursive: true })

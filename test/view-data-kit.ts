@@ -54,7 +54,7 @@ const source: AnyStage = {
   },
 }
 
-/** A finished run of a small recipe over traces: too short ones and cheating ones are dropped, the rest is exported. */
+/** A finished run of a small recipe over traces: it drops short ones and cheating ones and exports the rest. */
 export async function makeRecipeRun(dir: string): Promise<string> {
   const recipe = await resolveRecipe(
     {
@@ -76,7 +76,7 @@ export async function makeRecipeRun(dir: string): Promise<string> {
   return dir
 }
 
-/** JSON lines in ShareGPT's spelling, one of them with bytes that are no text. */
+/** JSON lines in ShareGPT's format, one of them with bytes that are not valid text. */
 export function writeShareGpt(file: string): void {
   const rows = ['How is the weather?', 'bad @@ bytes', 'Why?'].map((value) =>
     JSON.stringify({

@@ -3,7 +3,10 @@ import { Library } from '../src/app/view/library.ts'
 import { serveView } from '../src/server/view/serve-view.ts'
 import { startChromium } from './chromium.ts'
 
-/** Opens what the demo made in a browser: the flow of the recipe, the dataset, and a trial with its turns and its terminal. */
+/**
+ * Opens the demo's results in a browser: the flow of the recipe, the dataset, and a trial with its turns and its
+ * terminal.
+ */
 export async function lookAtDemo(out: string): Promise<void> {
   const { library } = await Library.open([out])
   const server = await serveView(library, { host: '127.0.0.1', port: 0, token: null, assetsDir: 'dist/web' })
@@ -19,7 +22,7 @@ export async function lookAtDemo(out: string): Promise<void> {
     await page.until(
       `document.querySelectorAll('tr[data-row]').length > 10 && !document.querySelector('.lead').innerText.includes('still')`,
     )
-    // The instructions of the agent, with which every row begins, are left out of the list.
+    // The list leaves out the agent's instructions, with which every row begins.
     expect(await page.evaluate(`document.querySelector('tbody').innerText.includes('You are an AI')`)).toBe(false)
     await page.shoot('readme-dataset')
     await page.size(1200, 720)

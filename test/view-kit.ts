@@ -6,7 +6,7 @@ import { failed, someRecord } from './records.ts'
 import { finishJob } from './registry/jobs.ts'
 import { storeJob, type TrialToStore } from './traces.ts'
 
-/** Texts that must stay texts. */
+/** Texts that must be displayed as plain text. */
 export const hostile = {
   script: '<script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">',
   link: '[click](javascript:window.hacked=3) javascript:alert(1) data:text/html,<script>1</script>',
@@ -15,7 +15,7 @@ export const hostile = {
 
 const at = (second: number) => `2026-11-15T00:01:${String(second).padStart(2, '0')}.000000Z`
 
-/** Writes a folder of jobs for a viewer: one of hostile trials, two to compare, one packed, one that Harbor made. */
+/** Writes a folder of jobs for a viewer: one with hostile trials, two to compare, one packed, one made by Harbor. */
 export async function makeViewJobs(dir: string): Promise<string> {
   await storeFinished(join(dir, 'hostile'), [
     { record: trialNamed('alpha__aaaaaaa'), files: writeHostile },
@@ -88,7 +88,7 @@ function trajectory(steps: readonly object[], over: object = {}): string {
   return JSON.stringify({ schema_version: 'ATIF-v1.7', agent, steps, ...over })
 }
 
-/** A subagent inside of its agent's file, which may have one of its own. */
+/** A subagent stored in its agent's file, optionally with a nested one. */
 function inner(id: string, message: string, deeper?: string): object {
   const results = deeper === undefined ? [] : [{ subagent_trajectory_ref: [{ trajectory_id: deeper }] }]
   const within = deeper === undefined ? {} : { subagent_trajectories: [inner(deeper, 'the innermost speaks')] }

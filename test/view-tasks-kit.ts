@@ -5,7 +5,7 @@ import { hostile } from './view-kit.ts'
 
 const testScript = '#!/bin/sh\npython3 -m pytest /tests && echo 1 > /logs/verifier/reward.txt\n'
 
-/** Writes a folder of tasks for a viewer, with a report of a check: four plain ones, one hostile, one broken. */
+/** Writes a folder of tasks for a viewer, with a check report: four plain ones, one hostile, one broken. */
 export function makeViewTasks(dir: string): string {
   for (const i of [0, 1, 2, 3])
     writeTask(join(dir, `task-${i}`), {

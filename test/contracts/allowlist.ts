@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import { plainEnvironment } from './environment.ts'
 
-/** The law of sandboxes that reach allowed hosts through a door of ours; clouds have a firewall of their own instead. */
+/** The law for sandboxes that reach allowed hosts through our own gateway; clouds use their own firewall. */
 export function allowlistLaw(makeProvider: () => SandboxProvider): void {
   test('lets programs reach the hosts of an allowlist and nothing else, after a freeze too', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'ot-allowlist-'))
@@ -36,7 +36,7 @@ export function allowlistLaw(makeProvider: () => SandboxProvider): void {
   })
 }
 
-/** As a program asks that looks for a proxy, with nothing but bash: images have no curl. */
+/** A request as made by a program that uses a proxy, written in bash because images have no curl. */
 function asked(host: string, port: number): string {
   const request = `GET http://${host}:${port}/ HTTP/1.0\\r\\n\\r\\n`
   return `p=\${http_proxy#http://}; exec 3<>/dev/tcp/\${p%:*}/\${p#*:}; printf '${request}' >&3; cat <&3`

@@ -16,7 +16,7 @@ const skipReason = whyNotApptainer
 
 describe('apptainer', { skip: skipReason !== null, meta: skipReason === null ? {} : { skipReason } }, () => {
   const stateDir = mkdtempSync(join(tmpdir(), 'ot-apptainer-'))
-  // An ordinary user can mount a .sif file only where FUSE is open to everyone; a directory needs no mount.
+  // An ordinary user can mount a .sif file only if FUSE is open to everyone; a directory needs no mount.
   const image = process.env.OT_AGENT_TEST_APPTAINER_IMAGE ?? join(stateDir, isRoot ? 'base.sif' : 'base')
   beforeAll(async () => {
     if (!existsSync(image)) await buildApptainerImage(image, join(stateDir, 'root'))

@@ -5,13 +5,13 @@ import type { SandboxLease } from '../../src/core/sandbox.ts'
 
 type Law = (title: string, body: () => Promise<void>) => void
 
-/** Named, because a stand-in for a cloud has machines that are made before these files. */
+/** Has a name because the stand-ins for clouds, whose machines are made before these files, are excepted. */
 export const closedFilesTitle = 'shows no file of the host that not every user may read'
 
-/** Only root can put files where a sandbox may show the host's; a kind that shows none of the host's files keeps this anyway. */
+/** Only root can put files where a sandbox might show the host's; a kind that shows no host files passes anyway. */
 const places = process.getuid?.() === 0 ? ['/opt', '/usr/local/share', '/var/tmp', '/root'] : []
 
-/** To be called before the first sandbox is made. */
+/** Call this before the first sandbox is made. */
 export function closedFilesLaw(law: Law, lease: () => Promise<SandboxLease>): void {
   if (places.length === 0) {
     test.skip(`${closedFilesTitle} (only root can make such files where sandboxes see them)`, () => {})

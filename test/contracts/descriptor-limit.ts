@@ -2,7 +2,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { spawnProcess } from '../../src/lib/spawn-process.ts'
 
-/** Changes how many descriptors this process may have; another process does it, because none could be started meanwhile. */
+/**
+ * Changes this process's limit on descriptors; a helper process does it, because none could be started at the limit.
+ */
 export async function holdDescriptorLimit() {
   const script = `while read -r limit; do prlimit --pid ${process.pid} --nofile="$limit:"; echo done; done`
   const child = await spawnProcess('sh', ['-c', script], { stdio: ['pipe', 'pipe', 'ignore'] })

@@ -2,17 +2,17 @@ import { describe, expect, test } from 'vitest'
 import type { CallOptions, Engine, ModelReply, ModelRequest } from '../../src/core/model.ts'
 
 export interface InProcessEngine {
-  /** An engine that serves the model `m` and has something to say to `hello`. */
+  /** An engine that serves the model `m` and has a reply to `hello`. */
   make(options?: Record<string, unknown>): Engine
-  /** Options with which a reply takes longer than anyone waits. */
+  /** Options that make a reply take longer than anyone waits. */
   readonly slow: Record<string, unknown>
-  /** Options with which a conversation may have few tokens. */
+  /** Options that limit a conversation to a few tokens. */
   readonly forgetful: Record<string, unknown>
 }
 
 const hello: ModelRequest = { messages: [{ role: 'user', content: 'hello' }], temperature: 0 }
 
-/** What every engine promises that has its model in this process: the laws of `engine.ts` that need no server to misbehave. */
+/** What every engine with an in-process model promises: the laws of `engine.ts` that need no misbehaving server. */
 export function inProcessLaws(name: string, { make, slow, forgetful }: InProcessEngine): void {
   describe(name, () => {
     const ask = async (engine: Engine, more: Partial<ModelRequest> = {}, options: CallOptions = {}) => {

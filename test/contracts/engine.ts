@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Engine, ModelReply } from '../../src/core/model.ts'
 import { type Behaviour, hangsUp, type ModelServer, silent, startModelServer } from '../fakes/model-server.ts'
 
-/** How a server of one dialect says what every server can say. */
+/** How a server of one dialect expresses what all servers can. */
 export interface Voice {
-  /** A whole reply or a stream, whichever was asked for. */
+  /** A whole reply or a stream, as requested. */
   says(text: string): Behaviour
-  /** Begins to stream a text, then the connection breaks. */
+  /** Starts to stream a text, then breaks the connection. */
   breaksAfter(text: string): Behaviour
   isCutOff(text: string): Behaviour
   isFiltered: Behaviour
@@ -18,16 +18,16 @@ export interface Voice {
 
 export interface EngineUnderTest {
   readonly voice: Voice
-  /** An engine for a server at `origin`, patient for a moment only, with the key `key`. */
+  /** An engine with little patience for a server at `origin`, with the key `key`. */
   make(origin: string, key: string, options?: Record<string, unknown>): Engine
-  /** The header a key travels in. */
+  /** The header that carries a key. */
   readonly keyHeader: string
 }
 
 const key = 'a-key-nobody-may-see'
 const hello = { messages: [{ role: 'user', content: 'hello' }] as const }
 
-/** What every engine with a server behind it promises. */
+/** What every engine with a server promises. */
 export function engineLaws(name: string, { voice, make, keyHeader }: EngineUnderTest): void {
   describe(name, () => {
     let server: ModelServer

@@ -6,22 +6,25 @@ import { storageLawTitle } from './storage-law.ts'
 
 const own = 'files outside the logs are carried by programs of the sandbox itself'
 
-/** Kinds without an engine that reads files, or mounts of ours for programs: what they carry in and out passes a shell inside. */
+/**
+ * Kinds with neither an engine that reads files nor our own mounts for programs: files are copied in and out by a shell
+ * inside.
+ */
 export const programsInside = {
   'copies files out and reads them without a program of the agent’s': own,
   'runs nothing from a directory at the head of PATH on its own behalf': own,
 }
 
-/** Kinds whose files lie on a disk that bounds no single directory; their facts say so. */
+/** Kinds whose disk cannot limit a single directory, as their facts say. */
 export const noQuota = { [storageLawTitle]: 'no limits for directories on this disk, and the facts say so' }
 
-/** Kinds whose users inside are what the engine's settings say. */
+/** Kinds whose user IDs inside are up to the engine's settings. */
 export const engineIds = { [ownIdsLaw]: 'the engine decides which ids its containers have' }
 
 /** A stand-in prepares its machines when it starts. */
 export const standInMachines = { [closedFilesTitle]: 'the stand-in looks for such files before they are there' }
 
-/** Where nothing limits processes, using them up would take the whole machine. */
+/** Without a limit on processes, using them up would take down the whole machine. */
 export function processExceptions(isLimited: boolean): Record<string, string> {
   const why = 'no control groups for this user'
   return isLimited ? {} : { 'limits processes': why, [usedUpLaw]: why }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Services that only programs of this machine may reach: on its loopback, and on a socket without a file. */
+/** Services that only programs of this machine may reach: on its loopback, and on an abstract socket. */
 export async function openHostServices() {
   const visits: string[] = []
   const sockets = new Set<Socket>()
@@ -23,7 +23,7 @@ export async function openHostServices() {
   const abstract = createServer(accept('abstract')).listen(`\0${abstractName}`)
   await once(abstract, 'listening')
   const settled = async () => {
-    // A packet of our own arrives after everything that was sent before it.
+    // Our own packet arrives after everything sent before it.
     const probe = createSocket('udp4')
     probe.send('probe', udp.address().port, '127.0.0.1')
     while (!visits.includes('udp probe')) await sleep(5)

@@ -15,7 +15,10 @@ import { plainEnvironment } from './environment.ts'
 import { processExceptions, programsInside } from './exceptions.ts'
 import { ownIdsLaw, ownNetworkLaw, sandboxContract } from './sandbox.ts'
 
-/** The laws of local sandboxes. Root's begin in the starter where users inside can have ids of their own, and in a shell elsewhere. */
+/**
+ * The laws of local sandboxes. Root's sandboxes start in the starter if users inside can have their own IDs, otherwise
+ * in a shell.
+ */
 export async function localContract(ids: 'own' | 'host'): Promise<void> {
   const stateDir = mkdtempSync(join(tmpdir(), 'ot-local-'))
   afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
@@ -38,7 +41,7 @@ export async function localContract(ids: 'own' | 'host'): Promise<void> {
   const takeAway = {
     'its first process is killed': (box: SandboxLease) =>
       void signalProcess(loadLease(dirOf(box))?.holder?.pid ?? 0, 'SIGKILL'),
-    // As another process may do, which sees files and not mounts.
+    // As another process might do it, which sees files but not the mounts.
     'its files are removed': (box: SandboxLease) => rmSync(dirOf(box), { recursive: true, force: true }),
   }
   sandboxContract(`local, ids=${ids}`, { makeProvider, exceptions, takeAway })
@@ -48,7 +51,7 @@ export async function localContract(ids: 'own' | 'host'): Promise<void> {
   logsLaw(makeProvider, stateDir)
 }
 
-/** The options of a mount name every layer, and newer programs that mount take fewer letters of them than the kernel does. */
+/** A mount's options name every layer, and newer mount programs accept shorter options than the kernel does. */
 function manyLayersLaw(makeProvider: () => SandboxProvider, stateDir: string): void {
   test('starts from an image of many layers', async () => {
     const context = mkdtempSync(join(stateDir, 'layers-'))
@@ -59,7 +62,7 @@ function manyLayersLaw(makeProvider: () => SandboxProvider, stateDir: string): v
   }, 120_000)
 }
 
-/** A program may close its directory to everyone, and an ordinary user cannot even look into it then. */
+/** A program may close its directory to everyone, and then an ordinary user cannot even look into it. */
 function sharedMemoryLaw(makeProvider: () => SandboxProvider, stateDir: string): void {
   test('a freeze leaves another /dev/shm, whatever a program made of the one before', async () => {
     const environment = plainEnvironment(mkdtempSync(join(stateDir, 'shm-')))
@@ -76,7 +79,7 @@ function sharedMemoryLaw(makeProvider: () => SandboxProvider, stateDir: string):
   }, 60_000)
 }
 
-/** Users inside are others outside, and only root inside may change what is theirs. */
+/** Users inside have other IDs outside, and only root inside may change their files. */
 function logsLaw(makeProvider: () => SandboxProvider, stateDir: string): void {
   test('a freeze keeps logs in a directory that a program gave to another user', async () => {
     const environment = plainEnvironment(mkdtempSync(join(stateDir, 'logs-')))

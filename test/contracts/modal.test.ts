@@ -12,7 +12,7 @@ describe('modal (on a stand-in)', needs('bwrap'), async () => {
   if (needs('bwrap').skip) return
   const stateDir = mkdtempSync(join(tmpdir(), 'ot-modal-'))
   const standIn = await ModalStandIn.start()
-  // The package takes its server's address from the environment of the process only.
+  // The package only takes its server's address from the process environment.
   Object.assign(process.env, standIn.env)
   afterAll(async () => {
     for (const name of Object.keys(standIn.env)) Reflect.deleteProperty(process.env, name)

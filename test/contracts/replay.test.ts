@@ -25,7 +25,7 @@ const inXml = (command: string, done = false) =>
     command === '' ? '' : `<keystrokes duration="50">${command}\n</keystrokes>`
   }</commands>${done ? '<task_complete>true</task_complete>' : ''}</response>`
 
-/** Speaks with its model as command-line agents do: over HTTP, with a tool, in a process of its own. */
+/** Talks to its model as command-line agents do: over HTTP, with a tool, in a separate process. */
 const boxed = `
 const { execSync } = require('node:child_process')
 const { randomUUID } = require('node:crypto')
@@ -102,7 +102,7 @@ withSandboxes('replay', () => {
 
   replayLaws('a command-line agent behind the gateway', {
     make: () => {
-      // As if it had been installed before.
+      // Pretends that it was installed earlier.
       mkdirSync(join(stateDir, `tools/no-such-agent@1.0.0-linux-${process.arch}`), { recursive: true })
       return makeBlackbox(described, { collect_rollout_details: false }, { env: {}, stateDir })
     },

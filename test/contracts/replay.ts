@@ -16,14 +16,14 @@ import { agentConfig } from '../fakes/configs.ts'
 import type { TaskFiles } from '../fakes/tasks.ts'
 
 export interface Replayable {
-  /** A fresh agent, as its plug-in makes it. */
+  /** A new agent, as its plug-in makes it. */
   readonly make: () => Agent
-  /** A model that has the agent look at `/data.txt` and then write 42 to `/answer`. */
+  /** A model that makes the agent look at `/data.txt` and then write 42 to `/answer`. */
   readonly teacher: () => ModelClient
   readonly timeoutSec?: number
 }
 
-/** What the agent is shown differs from run to run only in clocks and random names. */
+/** What the agent sees differs between runs only in clocks and random names. */
 export const replayTask = (data = 'the quick brown fox'): TaskFiles => ({
   toml: 'schema_version = "1.2"\n[environment]\nallow_internet = false\n',
   files: {
@@ -32,7 +32,7 @@ export const replayTask = (data = 'the quick brown fox'): TaskFiles => ({
   },
 })
 
-/** Shows what the task holds, a clock, a random name and a process. */
+/** Prints the task's data, a clock, a random name and a process. */
 export const looks = 'cat /data.txt; date; date +%s; mktemp; ls -l /data.txt; sleep 0.2 & wait'
 
 /** The laws of every agent whose conversations become training data. */
@@ -75,7 +75,7 @@ export function replayLaws(name: string, under: Replayable): void {
   })
 }
 
-/** Runs the agent with its teacher, and gives every recorded turn. */
+/** Runs the agent with its teacher and returns every recorded turn. */
 async function record({ make, teacher, timeoutSec = 60 }: Replayable) {
   const at = new Date()
   const client = teacher()
@@ -85,7 +85,7 @@ async function record({ make, teacher, timeoutSec = 60 }: Replayable) {
   return { ...played, at, turns: turnsIn(played.dir) }
 }
 
-/** The turns of a trial as a dataset has them: through the exporter, and back from its rows. */
+/** The turns of a trial as a dataset has them: exported, then read back from the rows. */
 function exportedTurns({ record, dir }: { readonly record: TrialRecord; readonly dir: string }): RecordedTurn[] {
   const bytes = readFileSync(join(dir, 'agent', exchangesName))
   const files = [{ step: null, folder: 'agent' as const, name: exchangesName, bytes, size: bytes.length }]
@@ -107,7 +107,7 @@ const exact: TraceOptions = {
   sharegpt: false,
 }
 
-/** The turns of a trial as they were recorded. */
+/** The turns of a trial as recorded. */
 export function turnsIn(dir: string): RecordedTurn[] {
   return turnsOfExchanges(readExchanges(readFileSync(join(dir, 'agent/exchanges.jsonl'))), 'trial')
 }

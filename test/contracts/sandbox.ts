@@ -28,30 +28,33 @@ import { systemLaws } from './system-laws.ts'
 
 export interface SandboxContract {
   readonly makeProvider: () => SandboxProvider
-  /** Ways in which a sandbox can be taken away from its owner by someone outside, by their names. */
+  /** Ways in which an outsider can take a sandbox away from its owner, by name. */
   readonly takeAway?: Readonly<Record<string, (box: SandboxLease) => void | Promise<void>>>
   /** Laws this provider cannot keep, each with the reason. */
   readonly exceptions?: Readonly<Record<string, string>>
-  /** Why system files that an agent changed are not put back for tests. */
+  /** Why system files that an agent changed are not restored for tests. */
   readonly cannotRestore?: string
-  /** A directory that deep trees are copied out of, beside the logs; by default one in memory. */
+  /** A directory from which deep trees are copied, besides the logs; by default one in memory. */
   readonly room?: string
 }
 
-/** Named, because kinds without such a network are excepted from it. */
+/** Has a name because kinds without such a network are excepted. */
 export const ownIdsLaw = 'makes root inside an ordinary user outside'
 export const ownNetworkLaw = 'reaches no service of the host itself where it has network'
 
-/** Named, because it needs a limit of processes. */
+/** Has a name because it needs a limit on processes. */
 export const usedUpLaw = 'is verified as ever after a program used up its processes'
 
-/** Named, because kinds whose machines are played by the test's own process are excepted from it. */
+/** Has a name because kinds whose machines run in the test's own process are excepted. */
 export const exhaustionLaw = 'says that this machine has run out of file descriptors where that keeps it from starting'
 
-/** Prints what runs inside, a line each; `ps` is not on every machine, and without it nothing would seem to run. */
+/**
+ * Prints the command lines of everything inside, one per line; not every machine has `ps`, and without it nothing would
+ * seem to run.
+ */
 const commandLines = 'for f in /proc/[0-9]*/cmdline; do tr "\\0" " " < $f; echo; done 2>/dev/null'
 
-/** The laws every sandbox keeps. One suite, run against every provider. */
+/** The laws of every sandbox: one suite, run against every provider. */
 export function sandboxContract(name: string, contract: SandboxContract): void {
   const exceptions = contract.exceptions ?? {}
   const law = (title: string, body: () => Promise<void>) => {
@@ -346,7 +349,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
 
     law('leaves out what lies too deep to copy, and removes it with the rest', async () => {
       await using box = await lease()
-      // Longer than any path may be, so each part is put into the bottom of the next.
+      // Longer than any path may be, so each part is moved to the bottom of the next.
       const dig =
         'p=$(i=0; while [ $i -lt 1100 ]; do printf d/; i=$((i+1)); done); for i in 1 2; do mkdir -p n/$p; [ ! -e o ] || mv o n/$p; mv n o; done'
       for (const source of new Set(['/logs/agent', contract.room ?? '/dev/shm'])) {
@@ -394,7 +397,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       await using box = await lease()
       const writable =
         'for d in /proc/sys /proc/fs /proc/irq /proc/bus /proc/sysrq-trigger /proc/acpi /proc/scsi /sys; do [ ! -e $d ] || find $d -type f -writable; done 2>/dev/null'
-      // Writing what it is already changes nothing, should it succeed.
+      // Writes the current value, so that success would change nothing.
       const write =
         'for f in /proc/sys/kernel/printk /proc/sys/vm/swappiness /proc/sys/kernel/hostname; do v=$(cat $f) && { echo "$v" > $f; } 2>/dev/null && echo wrote $f; done; { echo h > /proc/sysrq-trigger; } 2>/dev/null && echo wrote sysrq'
       const secret =
@@ -418,7 +421,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
     })
 
     law('denies keys and calls that no task needs', async () => {
-      // By number, with perl: a refused call leaves EPERM or ENOSYS, one that is let through another error or none.
+      // By number, with perl: a refused call gives EPERM or ENOSYS, an allowed one another error or none.
       const numbers = process.arch === 'arm64' ? [219, 280, 241, 265] : [250, 321, 298, 304]
       const script = `command -v perl >/dev/null || { echo refused; exit; }; for n in ${numbers.join(' ')}; do perl -e '$r = syscall($ARGV[0], 0, 0, 0, 0, 0); print $r == -1 && ($! == 1 || $! == 38) ? "" : "call $ARGV[0] gave $r $!\\n"' $n; done; echo refused`
       expect((await sh(shared, script)).stdout).toBe('refused\n')
@@ -447,7 +450,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       ].join(' ')
       const script = [
         'devices=$(tail -n +3 /proc/net/dev | cut -d: -f1)',
-        // The first hop of this network, as an address: some carriers take it for the host.
+        // The first hop of this network, as an address: some networks treat it as the host.
         'hop=$(while read d to via rest; do [ "$to" != 00000000 ] || printf "%d.%d.%d.%d " $(echo $via | sed "s/\\(..\\)\\(..\\)\\(..\\)\\(..\\)/0x\\4 0x\\3 0x\\2 0x\\1/"); done < /proc/net/route)',
         `for a in 127.0.0.1 127.1.2.3 0.0.0.0 ::1 ::ffff:127.0.0.1 $hop; do timeout 2 bash -c "cat < /dev/tcp/$a/${host.tcpPort}" 2>/dev/null & done; wait`,
         `for d in "" $devices; do for a in 127.0.0.1 $hop; do perl -e '${perl}' $a ${host.udpPort} $d; done; done`,
@@ -513,7 +516,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
     law('goes on over its files when a program inside does its worst to process 1', async () => {
       await using box = await lease()
       await sh(box, 'echo kept > /kept')
-      // PTRACE_SEIZE with PTRACE_O_EXITKILL: what is traced is killed when perl ends.
+      // PTRACE_SEIZE with PTRACE_O_EXITKILL: the traced process is killed when perl exits.
       const trace = `perl -e 'syscall(${process.arch === 'arm64' ? 117 : 101}, 0x4206, 1, 0, 0x100000)'`
       await sh(box, `kill -STOP 1; kill -9 1; command -v perl > /dev/null && ${trace}; sleep 0.2`)
       expect((await sh(box, 'cat /kept')).stdout).toBe('kept\n')
@@ -621,7 +624,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       terminal.resize(120, 50)
       terminal.write('stty size\n')
       await screen.until('50 120')
-      // The terminal is theirs: they may open it by its name.
+      // The user owns the terminal and may open it by name.
       terminal.write('echo "by $((40 + 2)) name" > /dev/stderr\n')
       await screen.until('by 42 name')
       terminal.write('sleep 743\n')
@@ -676,7 +679,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
     law(exhaustionLaw, async () => {
       using limit = await holdDescriptorLimit()
       await limit.set(10)
-      // As a trial asks for them.
+      // As a trial would call them.
       const tried = (work: () => Promise<unknown>) =>
         atBoundary('sandbox', new AbortController().signal, work).catch((error: unknown) => error)
       const failures = [await tried(() => lease()), await tried(() => sh(shared, 'exit 7'))]
@@ -698,7 +701,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
           )
           await expect.poll(() => sh(box, 'cat /logs/verifier/reward.txt').then(({ stdout }) => stdout)).toBe('0\n')
           await takeAway(box)
-          // A command may also be seen to be killed: asking whether the sandbox lives tells the rest.
+          // The command may also appear as killed; asking whether the sandbox is alive tells the rest.
           const ended = await running
           if (ended instanceof Error) expect(ended).toEqual(gone)
           else expect(ended).toMatchObject({ exitCode: 137 })
@@ -733,7 +736,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
   })
 }
 
-/** Collects what a terminal shows. */
+/** Collects a terminal's output. */
 function watch(terminal: Terminal) {
   let text = ''
   const waiters: (() => void)[] = []

@@ -16,9 +16,9 @@ import { streamOf } from '../../src/core/stream-stage.ts'
 import { canonicalJson } from '../../src/lib/digest-json.ts'
 
 export interface StageUnderTest {
-  /** A fresh stage, as its plug-in makes it. */
+  /** A new stage, as its plug-in makes it. */
   readonly make: () => Promise<Source | MapStage<never, unknown>>
-  /** Rows it can work on; none for a source. */
+  /** Rows it can process; none for a source. */
   readonly rows: readonly unknown[]
   readonly model?: ModelClient
   readonly sandboxes?: SandboxProvider
@@ -56,7 +56,7 @@ export function stageLaws(name: string, { make, rows, model, sandboxes }: StageU
   })
 }
 
-/** Everything a stage gives for these rows, dropped rows among them. */
+/** Everything a stage returns for these rows, dropped rows included. */
 export async function runStage<Out>(
   stage: Source<Out> | MapStage<never, Out> | RowFilter<Out>,
   rows: readonly unknown[],

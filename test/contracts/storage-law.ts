@@ -2,18 +2,18 @@ import { expect } from 'vitest'
 import type { SandboxLease } from '../../src/core/sandbox.ts'
 import type { Environment } from '../../src/core/task.ts'
 
-/** Named, because kinds that cannot are excepted from it. */
+/** Has a name because kinds that cannot keep it are excepted. */
 export const storageLawTitle = 'enforces storage_mb'
 
 type Law = (title: string, body: () => Promise<void>) => void
 
-/** A program that takes more disk than allowed does not get to its end, and what comes after a freeze has room again. */
+/** A program that uses more disk than allowed does not finish, and after a freeze there is room again. */
 export function storageLaw(law: Law, lease: (changes: Partial<Environment>) => Promise<SandboxLease>): void {
   law(storageLawTitle, async () => {
     await using box = await lease({ storageMb: 32 })
     const sh = (script: string) => box.exec(['sh', '-c', script], { timeoutSec: 120 })
     expect(box.facts.limits.storage).toBe(true)
-    // A hole takes no disk.
+    // A hole takes no disk space.
     expect(await sh('truncate -s 10G /srv/hole && rm /srv/hole && echo kept > /srv/kept')).toMatchObject({
       exitCode: 0,
     })

@@ -5,27 +5,28 @@ type Law = (title: string, body: () => Promise<void>) => void
 type Lease = () => Promise<SandboxLease>
 
 /**
- * What an agent does to the system that is going to run its tests; each line works in any Linux with a shell and coreutils,
- * unless programs belong to someone else: an ordinary user's `local` sandbox has those of the host, which its root cannot write.
+ * What an agent does to the system that will run its tests; each line works in any Linux with a shell and coreutils,
+ * unless the programs belong to another user: an ordinary user's `local` sandbox has those of the host, which its root
+ * cannot write.
  */
 const attack = [
-  // A shell and a program that say what they are not; copies keep the honest ones for this script.
+  // A shell and a program that pretend to be others; this script uses copies of the originals.
   'mkdir -p /opt/mine && cp /bin/mkdir /bin/cp /bin/rm /bin/ln /bin/chmod /bin/mv /bin/sh /opt/mine/ && PATH=/opt/mine:$PATH',
   "printf '#!/opt/mine/sh\\necho evil\\n' > /opt/mine/evil && chmod 755 /opt/mine/evil",
   'for p in /usr/bin/env /usr/bin/head /usr/bin/tac; do rm -f $p && cp /opt/mine/evil $p; done',
   'if [ -e /bin/bash ]; then rm -f /bin/bash && cp /opt/mine/evil /bin/bash; fi',
-  // In place, keeping the file: size and times may stay the same.
+  // In place: size and times may stay the same.
   'cp /opt/mine/evil /usr/bin/nl && chmod 755 /usr/bin/nl',
   'rm -f /usr/bin/wc /usr/bin/sort',
-  // In front of programs that are there, and in the place of a directory.
+  // Ahead of existing programs on the path, and in place of a directory.
   'mkdir -p /usr/local/sbin /usr/local/bin && cp /opt/mine/evil /usr/local/sbin/cut',
   'mkdir -p /opt/links && cp /opt/mine/evil /opt/links/tail && rm -rf /usr/local/bin && ln -s /opt/links /usr/local/bin',
-  // A directory made anew hides everything that was in it.
+  // A recreated directory hides everything that was in it.
   'rm -rf /etc/profile.d && mkdir /etc/profile.d && echo echo evil > /etc/profile.d/evil.sh',
   'rm -rf /etc/ld.so.conf.d && mkdir /etc/ld.so.conf.d',
   'echo /opt/mine/none.so > /etc/ld.so.preload',
   'mkdir -p /root/.config/git && echo "echo evil" >> /root/.bashrc && echo x > /root/.config/git/config',
-  // Ordinary work.
+  // Ordinary work, which must survive.
   "printf '#!/bin/sh\\necho new\\n' > /usr/local/sbin/new-program && chmod 755 /usr/local/sbin/new-program",
   'mkdir -p /srv/work && echo kept > /srv/work/file && echo 127.0.0.2 other >> /etc/hosts',
 ].join('\n')
@@ -34,7 +35,7 @@ const look = [
   'for p in env head tac nl cut tail; do printf "%s " $p; echo x | $p -n 1 2>/dev/null | { read -r line; echo "$line"; }; done 2>/dev/null',
 ].join('\n')
 
-/** How tests see the system that an agent changed. `cannot` is why a kind of sandbox has no such laws. */
+/** The system that tests see after an agent changed it. `cannot` says why a kind of sandbox has no such laws. */
 export function systemLaws(law: Law, lease: Lease, cannot: string | undefined): void {
   const sh = (box: SandboxLease, script: string) => box.exec(['/bin/sh', '-c', script], { cwd: '/' })
   if (cannot !== undefined) {
@@ -53,7 +54,7 @@ export function systemLaws(law: Law, lease: Lease, cannot: string | undefined): 
     const ownsPrograms = (await sh(box, '[ -w /usr/bin/nl ]')).exitCode === 0
     expect(await sh(box, attack)).toMatchObject({ exitCode: 0 })
     const evil = (await sh(box, look)).stdout.match(/evil/g) ?? []
-    // With only the directory writable, some of the attacks succeed.
+    // If only the directory is writable, some of the attacks succeed.
     if (ownsDir && !ownsPrograms) expect(evil).not.toEqual([])
     else expect(evil).toHaveLength(ownsPrograms ? 6 : 0)
     const { restored } = await box.freeze({ system: 'image' })

@@ -9,7 +9,7 @@ import { clientThat, replies } from '../fakes/told-client.ts'
 import { failed, someRecord, someTrialConfig } from '../records.ts'
 import { readTree, tempDir } from '../trees.ts'
 
-/** Every finished trial of a store, by name: the same, whichever way they are asked for. */
+/** Every finished trial of a store, by name; both ways of reading must agree. */
 export async function recordsOf(store: TrialStore): Promise<TrialRecord[]> {
   const records: TrialRecord[] = []
   for await (const record of store.records()) records.push(record)
@@ -20,7 +20,7 @@ export async function recordsOf(store: TrialStore): Promise<TrialRecord[]> {
   return records
 }
 
-/** Runs a trial in a store, with a log that says whose it is. */
+/** Runs a trial in a store, with a log that identifies it. */
 export async function finish(store: TrialStore, record: TrialRecord): Promise<void> {
   const dir = await store.begin(record.config)
   await mkdir(join(dir, 'agent'), { recursive: true })
@@ -28,7 +28,7 @@ export async function finish(store: TrialStore, record: TrialRecord): Promise<vo
   await store.commit(record)
 }
 
-/** The laws of a trial store, for any way to open one on a job's directory. */
+/** The laws of a trial store, for any way of opening one on a job's directory. */
 export function trialStoreLaws(name: string, open: (jobDir: string) => Promise<TrialStore>): void {
   describe(`a trial store, ${name}`, () => {
     test('knows nothing in an empty job', async () => {

@@ -27,7 +27,7 @@ async function program(...words: readonly string[]) {
   return { status, stdout, stderr }
 }
 
-/** Kills the program when it has printed a text. */
+/** Kills the program once it has printed a text. */
 async function killedAt(words: readonly string[], said: string): Promise<void> {
   const child = start(words)
   let printed = ''
@@ -59,7 +59,7 @@ withSandboxes('an ablation of three variants', () => {
     await killedAt(['run', file, '-o', dir], 'clean: done')
     const made = readdirSync(join(dir, 'data/stages'))
     const before = stamps(made)
-    // The same command again: what is finished stays as it is.
+    // The same command again: finished cells stay unchanged.
     const run = await program('run', file, '-o', dir, '--json')
     expect(run.status, run.stderr).toBe(0)
     expect(JSON.parse(run.stdout).cells).toMatchObject([
@@ -72,7 +72,7 @@ withSandboxes('an ablation of three variants', () => {
     expect(stamps(whole)).toEqual(before.filter((_, i) => whole.includes(made[i] ?? '')))
     expect(readdirSync(join(dir, 'data/stages')).filter((name) => name.startsWith('composer-'))).toHaveLength(1)
 
-    // The same as a program of the library: nothing is left to run.
+    // The same through the library: nothing is left to run.
     const example = spawn(process.execPath, ['scripts/example.mjs', 'examples/08-an-ablation.ts', dir])
     const [compared, progress] = await Promise.all([text(example.stdout), text(example.stderr), once(example, 'close')])
     expect(compared, progress).toMatch(/^clean \S+ baseline\nslips \S+ undecided\ncareless \S+ worse\n$/)
@@ -101,7 +101,7 @@ test('a command that outlived a killed run is stopped before its cell runs again
     { id: 'prompts', use: 'exporters/rl', with: { trainers: ['trl'], validation: 0 } },
   ]
   writeFileSync(join(scratch, 'recipe.mjs'), `export default ${JSON.stringify({ name: 'small', stages })}\n`)
-  // The first run waits for ever; the second finds the mark of the first and ends.
+  // The first run waits forever; the second finds the first one's mark and ends.
   const first = 'echo $$ > {out}/pid; while true; do sleep 1; done'
   const second = 'test -e {out}/pid && echo \'{"tasks": {"a": 1}}\' > {out}/result.json && exit 0'
   const study = {
@@ -131,7 +131,7 @@ test('a command that outlived a killed run is stopped before its cell runs again
   expect(isRunning(pid)).toBe(false)
 })
 
-/** A process that has ended may wait for its parent to notice. */
+/** A process that has ended may be a zombie until its parent notices. */
 function isRunning(pid: number): boolean {
   const path = `/proc/${pid}/stat`
   return existsSync(path) && !/\) Z /.test(readFileSync(path, 'utf8'))

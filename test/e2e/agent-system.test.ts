@@ -12,7 +12,7 @@ const agentThatRuns = (script: string) =>
     return { kind: 'finished' }
   })
 
-/** A shell that pays; what cannot be written, because programs belong to someone else, stays as it is. */
+/** A shell that writes a reward; programs that belong to another user cannot be overwritten and stay as they are. */
 const replaceBash = `
 echo /none.so > /etc/ld.so.preload
 cp /bin/sh /opt/sh

@@ -72,10 +72,10 @@ withSandboxes('with sandboxes', () => {
   test('tasks shell is a terminal in the solved task, and its exit code is that of the shell', async () => {
     const shell = open('--solve', '--tests')
     await shell.until(/[#$] $/)
-    // Ctrl-C is for what runs inside.
+    // Ctrl-C is meant for the program inside.
     shell.pty.write('stty size; ls -d /tests/test.sh; echo st""arted; sleep 1000\r')
     await shell.until(/started/)
-    // A shell that is just starting `sleep` takes the signal itself, and goes on waiting.
+    // A shell that is just starting `sleep` receives the signal itself and goes on waiting.
     const again = setInterval(() => shell.pty.write('\x03'), 500)
     await shell.until(/\^C[\s\S]*[#$] $/).finally(() => clearInterval(again))
     shell.pty.write('exit 7\r')

@@ -11,15 +11,15 @@ import { scratch, stateDir, withSandboxes } from './kit.ts'
 
 const guide = readFileSync('docs/guides/benchmark.md', 'utf8')
 const place = join(scratch, 'guide')
-/** Every line of the guide that a reader is to type, in its order. */
+/** Every line that the guide tells a reader to type, in order. */
 const lines = guide.split('\n').flatMap((line) => (/^ {4}(npx ot-agent|curl) /.test(line) ? [line.trim()] : []))
 
-/** Served for as long as the reader's terminal is open; here it is served by the test. */
+/** Runs for as long as the reader's terminal is open; here the test serves it. */
 const serving = 'npx ot-agent serve --engine scripted --tasks examples/tasks'
 
 let server: ServedModelService
 
-/** The reader's first line, at a port that is free. */
+/** The reader's first line, but on a free port. */
 beforeAll(async () => {
   mkdirSync(place, { recursive: true })
   symlinkSync(resolve('examples'), join(place, 'examples'))
@@ -48,7 +48,7 @@ test('its engine file starts vLLM', () => {
   expect(argv.join(' ')).toContain('--served-model-name my-model --tensor-parallel-size 2')
 })
 
-/** What stands in the guide's block of a kind. */
+/** The content of the guide's code block in a language. */
 function blockOf(kind: string): string {
   return new RegExp(`\`\`\`${kind}\n([\\s\\S]*?)\`\`\``).exec(guide)?.[1] ?? ''
 }

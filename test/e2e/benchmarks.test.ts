@@ -29,7 +29,7 @@ async function run(cwd: string, args: readonly string[]) {
 const words = (name: string) =>
   `Write the word ${name} to the file /app/${name}.txt, then count how many letters it has.`
 
-/** A git repository with two tasks, and a registry of Harbor's that names them. */
+/** A git repository with two tasks, and a Harbor registry that lists them. */
 async function registryWith(names: readonly string[]): Promise<{ registry: string; repository: string }> {
   const repository = await makeTempDir()
   for (const name of names)

@@ -13,7 +13,7 @@ import { playTrial, provider, stateDir, withSandboxes } from './kit.ts'
 
 const tool = { npm: 'no-such-agent', version: '1.0.0' }
 
-/** Asks the model once and does nothing more. */
+/** Asks the model once and does nothing else. */
 const asks = `fetch(process.env.URL + '/v1/chat/completions', { method: 'POST',
   headers: { authorization: 'Bearer ' + process.env.KEY },
   body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: process.argv[1] }] }) })
@@ -119,7 +119,7 @@ withSandboxes('a command-line agent in a box', () => {
   })
 })
 
-/** As if it had been installed before: what is there is not installed again. */
+/** Pretends that it was installed earlier, so it is not installed again. */
 const toolDir = join(stateDir, `tools/no-such-agent@1.0.0-linux-${process.arch}`)
 
 function logsOf(dir: string): string[] {

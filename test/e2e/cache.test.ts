@@ -31,7 +31,7 @@ withSandboxes('the cache of bases and layers', () => {
     const alive = await lease('first')
     try {
       const base = clean('--dry-run').entries.find(({ kind }) => kind === 'bases')
-      // Room for two of the three layers, which have 8 MB each.
+      // Room for two of the three layers, which are 8 MB each.
       const limit = `${Math.ceil(((base?.bytes ?? 0) + 18e6) / 1e6)}MB`
       const expected = { [first]: 'in use', [second]: 'removed', [third]: 'kept' }
       expect(statesOf(clean('--limit', limit, '--dry-run'))).toEqual(expected)
@@ -43,7 +43,7 @@ withSandboxes('the cache of bases and layers', () => {
 
       const all = clean('--limit', '0KB')
       expect(statesOf(all)).toEqual({ [first]: 'in use', [third]: 'removed' })
-      // The base, and for root the layers that hide closed files of it.
+      // The base, and for root the layers that hide its closed files.
       const bases = all.entries.filter(({ kind }) => kind === 'bases')
       expect(bases.length).toBeGreaterThan(0)
       expect(bases.filter(({ state }) => state !== 'in use')).toEqual([])
@@ -86,7 +86,7 @@ async function taskOf(name: string): Promise<string> {
   return writeTask(join(scratch, 'tasks'), name, { files: { 'environment/Dockerfile': Dockerfile } })
 }
 
-/** A trial in a process of its own, which is over when this returns. */
+/** Runs a trial in a separate process, which has ended when this returns. */
 async function runOnce(name: string, ...words: string[]): Promise<void> {
   const line = ['run', '-p', await taskOf(name), '-a', 'oracle', '-o', join(scratch, 'jobs'), '--job-name', name, '-q']
   const { status, stderr } = ot(...line, ...words)

@@ -7,7 +7,7 @@ import { needs } from '../needs.ts'
 import { writeTree } from '../trees.ts'
 import { alternatives, provider, scratch, withSandboxes } from './kit.ts'
 
-/** A task that asks for the body of a function, whose tests are the asserts. */
+/** A task that asks for the body of a function, with the asserts as its tests. */
 function bodyTask(asserts: string) {
   const code = (body: string) => `def unique(items):\n    """The different items, sorted."""\n${body}\n`
   const test = `cd /app

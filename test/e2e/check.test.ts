@@ -18,7 +18,7 @@ import { alternatives, provider, scratch, stateDir, withSandboxes } from './kit.
 const reward = '/logs/verifier/reward.txt'
 const honestTest = `[ "$(cat /app/lines.txt)" = 3 ] && reward=1 || reward=0\necho $reward > ${reward}`
 
-/** A small honest task, on which the bad ones below are variations. */
+/** A small honest task; the bad ones below are variations of it. */
 const honest = {
   'task.toml': 'schema_version = "1.2"\n[environment]\nallow_internet = false\n',
   'instruction.md': 'Count the lines of /app/poem.txt and write the number to /app/lines.txt.\n',
@@ -29,7 +29,7 @@ const honest = {
 }
 const testing = (body: string) => ({ 'tests/test.sh': `#!/bin/bash\n${body}\n` })
 
-/** What is wrong with each task, and which check has to say so in which words. */
+/** What is wrong with each task, and which check has to report it in which words. */
 const bad: Record<string, { changes: Record<string, string | null>; check: string; reason: RegExp; verdict?: string }> =
   {
     flaky: {
@@ -136,7 +136,7 @@ interface Ran {
   readonly stderr: string
 }
 
-/** The built program, as a user starts it; `during` may meddle while it runs. */
+/** The built program, as a user starts it; `during` may interfere while it runs. */
 async function otAgent(argv: readonly string[], during?: (kill: () => void) => Promise<void>): Promise<Ran> {
   const env = { ...process.env, XDG_CACHE_HOME: stateDir }
   const child = spawn(process.execPath, ['bin/ot-agent.js', ...argv], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -148,8 +148,8 @@ async function otAgent(argv: readonly string[], during?: (kill: () => void) => P
   return { code: await code, ...output }
 }
 
-/** Kills nobody before the tests run, and takes its time before it hands out their files. */
-/** Lets a forger that is alive have its way, however slow the machine is. */
+/** Kills nothing before the tests run, and is slow to hand out their files. */
+/** Gives a forger that is still alive time to succeed, however slow the machine is. */
 const untilForged =
   'while grep -qs "[d]o forge" /proc/[0-9]*/cmdline && [ "$(cat /logs/verifier/reward.txt)" != 1 ]; do sleep 0.05; done'
 

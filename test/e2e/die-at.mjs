@@ -1,4 +1,5 @@
-// Loaded before a command: kills the process with SIGKILL when it is about to give a file a name that ends with DIE_AT.
+// Loaded before a command: kills the process with SIGKILL when it is about to rename a file to a name that ends with
+// DIE_AT.
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 

@@ -14,7 +14,9 @@ const place = join(scratch, 'eval')
 const servers = new Map<string, ServedModelService>()
 const names = Array.from({ length: 30 }, (_, i) => `w${String(i).padStart(2, '0')}`)
 
-/** Writes a word; the first task gives 0.9 for nothing, so that a model that lacks it is a point worse over ten tasks. */
+/**
+ * Writes a word; the first task always gives at least 0.9, so a model that fails it is one point worse over ten tasks.
+ */
 function taskOf(name: string) {
   const otherwise = name === 'w00' ? '0.9' : '0'
   return {

@@ -10,11 +10,11 @@ import { scratch, stateDir, withSandboxes } from './kit.ts'
 
 const guide = readFileSync('docs/guides/evaluate-a-model.md', 'utf8').split('\n')
 const place = join(scratch, 'guide')
-/** Every line of the guide that a reader is to type, in its order. */
+/** Every line that the guide tells a reader to type, in order. */
 const lines = guide.flatMap((line) => (line.startsWith('    npx ot-agent ') ? [line.trim()] : []))
-/** What the guide says that a command prints. */
+/** A command's output according to the guide. */
 const shown = guide.flatMap((line) => (/^ {4}good /.test(line) ? [line.trim()] : []))
-/** Served for as long as the reader's terminal is open; here it is served by the test. */
+/** Runs for as long as the reader's terminal is open; here the test serves it. */
 const serving = 'npx ot-agent serve --engine scripted --tasks examples/tasks'
 
 let server: ServedModelService

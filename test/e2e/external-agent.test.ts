@@ -11,14 +11,14 @@ import { scratch, stateDir, withSandboxes } from './kit.ts'
 const tasks = resolve('examples/tasks')
 let server: ServedModelService
 
-/** A stand-in for a model, over real HTTP: it knows the solutions of the example tasks. */
+/** A stand-in for a model over real HTTP that knows the solutions of the example tasks. */
 beforeAll(async () => {
   const engine = scripted.make(scripted.options.parse({ tasks }), { env: {}, stateDir })
   server = await serveModel(engine.service, { host: '127.0.0.1', port: 0, apiKey: null })
 })
 afterAll(() => server.close())
 
-/** Far from this checkout and any package, as a user's folder may be. */
+/** Outside this checkout and any package, as a user's folder may be. */
 let folder: string
 beforeEach(async () => {
   folder = await makeTempDir()
@@ -138,7 +138,7 @@ export class Picky {
     code: 0,
     stdout: expect.stringMatching(/^Agent name: +picky\nAgent version: 2\.0\.0$/m),
   })
-  // The error it imports is the very one of the program that runs it.
+  // The error class it imports is identical to the one of the program that runs it.
   expect(await otAgent('agents', 'test', 'npm:some-agents')).toMatchObject({
     code: 2,
     stderr: 'error: expected mood=good, got undefined\nhint: give --ak mood=good\n',

@@ -84,7 +84,7 @@ const ofSandboxes = () => {
   })
 }
 
-/** Leaves no room at all on the disk of a file. */
+/** Fills up the disk that a file is on. */
 function fill(path: string): void {
   const file = openSync(path, 'w')
   try {

@@ -11,7 +11,7 @@ const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratc
 const rowCount = 12
 const answeredBefore = 15
 
-/** Two questions a row, so that a run can also be killed in the middle of a row. */
+/** Two questions per row, so that a run can also be killed in the middle of a row. */
 const pipeline = `import { ask, definePipeline, isDropped, lineageOf } from 'ot-agent'
 export default definePipeline({
   name: 'asking', summary: 's', needsModel: true,
@@ -36,7 +36,7 @@ test('a run that is killed while it asks a model pays for no reply twice', { tim
   onTestFinished(() => server.close())
   const answered: string[] = []
   let limit = answeredBefore
-  /** What is asked past the limit gets no reply, as from a model that is still writing when the run dies. */
+  /** Requests past the limit get no reply, as if the model were still writing when the run dies. */
   const answer: Behaviour = (response, request) => {
     const prompt = String(request.body.messages[0].content)
     if (answered.length >= limit) return
@@ -64,7 +64,7 @@ test('a run that is killed while it asks a model pays for no reply twice', { tim
   const [code] = await once(again, 'close')
   expect(code).toBe(0)
   expect(JSON.parse(stdout).tasks.metadata).toMatchObject({ rows: rowCount, tasks: rowCount })
-  // Every prompt was answered, and each of them once, over both runs.
+  // Over both runs, every prompt was answered exactly once.
   expect(new Set(answered).size).toBe(2 * rowCount)
   expect(answered).toHaveLength(2 * rowCount)
   const [task = ''] = readdirSync(join(out, 'tasks'))

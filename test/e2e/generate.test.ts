@@ -12,10 +12,10 @@ import { scratch, withSandboxes } from './kit.ts'
 
 const bin = resolve('bin/ot-agent.js')
 const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache') }
-/** Trials wait more than they compute: two commands at once take about half the time. */
+/** Trials wait more than they compute: running two commands at once takes about half the time. */
 const places = new Semaphore(2)
 const pipelines = readdirSync('data').filter((name) => existsSync(join('data', name, 'generate.ts')))
-/** What environments of pipelines have to have; a local sandbox has it where this machine does. */
+/** What pipelines' environments need; a local sandbox has it if this machine does. */
 const parts: Readonly<Record<string, readonly string[]>> = { defects4j: ['javac', '/usr/share/java/junit4.jar'] }
 
 withSandboxes('ot-agent generate', () => {
@@ -76,7 +76,7 @@ withSandboxes('ot-agent generate', () => {
       generate('data/nl2bash/generate.ts', '--stage', 'traces', '--tasks-input', join(out, 'tasks'), ...scores)
     const again = await score()
     expect(again.status, again.stderr).toBe(0)
-    // Trials that are all there are not run again: the job may have been stopped after its last one.
+    // When all trials are there, none is run again: the job may have been stopped after its last one.
     expect(JSON.parse((await score()).stdout).traces).toEqual(JSON.parse(again.stdout).traces)
     expect(readdirSync(join(scratch, 'scores/jobs'))).toHaveLength(1)
     expect(JSON.parse(again.stdout)).toMatchObject({
@@ -210,7 +210,7 @@ test.concurrent('a killed run resumes, and makes no row twice', { timeout: 120_0
   expect(metadata.resumed).toBeGreaterThanOrEqual(before - 1)
   expect(placed()).toBe(60)
   const made = readFileSync(join(out, '.work/cache/made'), 'utf8').trim().split('\n')
-  // Only rows that were under way when the first run died are made again.
+  // Only rows in progress when the first run died are made again.
   expect(made.length - 60).toBeLessThanOrEqual(3)
 })
 
@@ -231,7 +231,7 @@ function generate(...words: string[]) {
   return run(...words, '--json', '--quiet')
 }
 
-/** Runs the command when one of the places is free. */
+/** Runs the command once one of the slots is free. */
 async function run(...words: string[]) {
   return places.run(new AbortController().signal, async () => {
     const child = spawn(process.execPath, [bin, 'generate', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })

@@ -11,7 +11,7 @@ const place = join(scratch, 'place')
 const job = join(place, 'jobs/stopped')
 const first = join(job, 'first__AbC23de')
 
-/** A job that Harbor 0.25 left after the first of its two trials, with tasks that are here. */
+/** A job that Harbor 0.25 left after the first of its two trials, with tasks from this checkout. */
 beforeAll(async () => {
   cpSync('test/fixtures/harbor-job/stopped-by-0.25', job, { recursive: true })
   for (const file of readdirSync(job, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.json'))) {

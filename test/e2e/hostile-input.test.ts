@@ -12,10 +12,10 @@ import { makePlace, playJob, recordsOf } from './job-kit.ts'
 import { scratch, stateDir, withSandboxes } from './kit.ts'
 
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
-/** Under the limit, over it, and where programs that call themselves fall over. */
+/** Depths under the limit, over it, and where recursive programs overflow. */
 const depths = [50, 63, 64, 100, 1000, 100_000]
 
-/** Asks with tools, arguments and contents that are nested as deeply as it can, then does its work. */
+/** Sends requests with the deepest nesting of tools, arguments and contents it can, then does its work. */
 const attack = `
 const nested = (n) => '{"a":'.repeat(n) + '1' + '}'.repeat(n)
 const ask = (body, path = 'chat/completions', key = process.env.KEY) => fetch(process.env.URL + '/v1/' + path,
@@ -81,7 +81,7 @@ withSandboxes('hostile input', () => {
   })
 })
 
-/** Every command that reads traces ends as it should: with a result, or with two lines that say what is wrong. */
+/** Every command that reads traces ends properly: with a result, or with two lines that say what is wrong. */
 function readersWork(jobDir: string, trialDirs: readonly string[], codes: readonly number[]): void {
   const out = join(scratch, `export-${codes.length}`)
   for (const argv of [
@@ -115,7 +115,7 @@ function agentNamed(name: string | null): Agent {
   return makeBlackbox(command, { collect_rollout_details: false }, { env: {}, stateDir })
 }
 
-/** Its replies, calls of tools and thoughts are nested without end. */
+/** Its replies, tool calls and thoughts are nested without limit. */
 function hostileModel() {
   return clientThat(
     ...depths.map((levels) => {

@@ -29,7 +29,7 @@ function ownEnv() {
   return { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache'), ...hub.env }
 }
 
-/** A command at a terminal, and what a person types when it asks. */
+/** Runs a command in a terminal and types a person's answer to its question. */
 async function atTerminal(args: readonly string[], typed: string) {
   const { spawn: open } = createRequire(import.meta.url)('@lydell/node-pty') as typeof import('@lydell/node-pty')
   const pty = open(process.execPath, [bin, ...args], { cols: 200, rows: 24, env: { ...ownEnv(), TERM: 'xterm' } })
@@ -45,7 +45,7 @@ async function atTerminal(args: readonly string[], typed: string) {
   return { exitCode, shown }
 }
 
-/** Not the blocking kind: the stand-in answers from this very process. Nothing that is printed may hold the token. */
+/** Not the synchronous kind: the stand-in answers from this very process. The output must not contain the token. */
 async function run(args: readonly string[], more: Record<string, string> = {}) {
   const child = start(args, more)
   const [stdout, stderr, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])

@@ -57,7 +57,7 @@ function start(layout: string) {
   })
 }
 
-/** How often the model has spoken in the trial at work. */
+/** How many replies the model has given in the running trial. */
 function turnsIn(dir: string): number {
   const [trial] = existsSync(dir) ? readdirSync(dir).filter((name) => name.startsWith('csv-to-json__')) : []
   const journal = join(dir, trial ?? '', 'agent/trajectory.jsonl')

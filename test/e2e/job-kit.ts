@@ -24,7 +24,7 @@ export interface Place {
   readonly names: readonly string[]
 }
 
-/** Writes small tasks named after the letters. */
+/** Writes small tasks with these names. */
 export async function makePlace(names: readonly string[], task: TaskFiles = {}): Promise<Place> {
   const dir = await mkdtemp(join(scratch, 'job-'))
   const tasksDir = join(dir, 'tasks')
@@ -64,10 +64,10 @@ async function tasksOf(place: Place): Promise<readonly JobTask[]> {
   return tasks
 }
 
-/** Small tasks have one image in common. With one each, those whose image is there sooner would overtake others. */
+/** One image for all small tasks. With one each, tasks whose image is ready sooner would overtake others. */
 export const alike = async () => 'the image of small tasks'
 
-/** Runs the job of a place to its end, or until the signal says stop. */
+/** Runs the job of a place to its end, or until the signal aborts. */
 export async function playJob(place: Place, play: JobPlay = {}): Promise<JobOutcome> {
   return runJob({
     job: await openPlace(place, play),

@@ -22,7 +22,7 @@ const givesUp = 'test/fixtures/stand-in/gives-up.json'
 
 const { signal } = new AbortController()
 const services = stageServices(signal, { notify: () => {} })
-/** A reply of 11 tokens in and 3 out costs 14 cents. */
+/** Makes a reply of 11 tokens in and 3 out cost 14 cents. */
 const options = { model_info: { input_cost_per_token: 0.01, output_cost_per_token: 0.01 } }
 
 async function rowsOf(...names: string[]): Promise<TaskRow[]> {
@@ -30,7 +30,7 @@ async function rowsOf(...names: string[]): Promise<TaskRow[]> {
   return Promise.all(dirs.map(async (dir) => (await taskRowOf(await dir, 'judged')) as TaskRow))
 }
 
-/** All that judges were asked on behalf of the jobs in a folder. */
+/** The total of judge requests and costs for the jobs in a folder. */
 async function judgedIn(dir: string) {
   const sums = await Promise.all((await readdir(dir)).map((name) => judgeSums(join(dir, name))))
   const add = (key: 'requests' | 'costUsd') => sums.reduce((sum, each) => sum + (each?.[key] ?? 0), 0)
@@ -57,7 +57,7 @@ withSandboxes('a judge in a recipe', () => {
       hint: expect.stringContaining('raise budgetUsd'),
     })
     expect(server.requests).toHaveLength(1)
-    // What was paid for is not asked again.
+    // A paid judgment is not requested again.
     expect(await verify(0.2, [one, two])).toEqual([one, two])
     expect(server.requests).toHaveLength(2)
     expect(await judgedIn(join(workDir, 'checks'))).toEqual({ requests: 2, costUsd: 0.28 })

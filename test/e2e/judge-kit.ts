@@ -9,15 +9,17 @@ import { scratch } from './kit.ts'
 
 const bin = resolve('bin/ot-agent.js')
 export const key = 'sk-judge-0123456789abcdef'
-// What judges say is kept in the cache: of these tests, not of whoever runs them.
+// The cache keeps judgments: use the tests' own cache, not that of the user who runs them.
 process.env.XDG_CACHE_HOME = join(scratch, 'cache')
 const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache'), JUDGE_KEY: key }
 
-/** Tests that hand in what is in /answer, and find fault with nothing there. */
+/** Tests that submit /answer, and give 0 if it is missing or empty. */
 export const collect = `mkdir -p /logs/verifier/submission
 if [ -s /answer ]; then cp /answer /logs/verifier/submission/answer; else echo 0 > /logs/verifier/reward.txt; fi`
 
-/** Writes a task that a judge scores by one criterion, whose text tells it apart from others; gives its directory. */
+/**
+ * Writes a task that a judge scores by one criterion, whose text distinguishes it from others; returns its directory.
+ */
 export function writeJudged(
   root: string,
   name: string,
@@ -29,11 +31,11 @@ export function writeJudged(
   return writeTask(root, name, { test: collect, solve: 'echo a kind word > /answer', files, ...more })
 }
 
-/** What a judge says that gives this score: 11 tokens in, 3 out. */
+/** A judge's reply with this score: 11 tokens in, 3 out. */
 export const verdict = (score: number) =>
   says(JSON.stringify({ criteria: [{ name: 'kind', reason: 'mostly', score }] }))
 
-/** A server with models that judge, and the options that lead to the first. */
+/** A server with models for judging, and the options that select the first. */
 export async function startJudge(models: readonly string[], ...behaviours: Behaviour[]) {
   const server = await startModelServer()
   onTestFinished(() => server.close())
@@ -43,7 +45,7 @@ export async function startJudge(models: readonly string[], ...behaviours: Behav
   return { ...server, apiBase, judge: ['--judge-model', models[0] ?? 'm', '--judge-api-base', apiBase] }
 }
 
-/** Runs the program; the variable JUDGE_KEY holds `key`. */
+/** Runs the program with the variable JUDGE_KEY set to `key`. */
 export async function ot(...words: string[]) {
   const child = spawn(process.execPath, [bin, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])

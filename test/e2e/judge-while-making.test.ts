@@ -20,14 +20,14 @@ test('a pipeline whose tasks are judged makes none when nobody would judge what 
   expect(await ot(...words)).toMatchObject({ code: 2, stdout: '', stderr })
   expect(await ot(...words, '--dry-run')).toMatchObject({ code: 2, stdout: '', stderr })
   expect(existsSync(out)).toBe(false)
-  // Who scores nothing needs no judge.
+  // Without scoring, no judge is needed.
   expect(await ot(...words, '--dry-run', '--disable-verification')).toMatchObject({ code: 0, stderr: '' })
   const file = join(scratch, 'unverified.yaml')
   await writeFile(file, 'verifier:\n  disable: true\n')
   expect(await ot(...words, '--dry-run', '--trace-harbor-config', file)).toMatchObject({ code: 0, stderr: '' })
 })
 
-/** Says nothing of judges, and the second of its tasks needs one. */
+/** Does not mention judges, although the second of its tasks needs one. */
 const pipeline = `import { definePipeline } from 'ot-agent'
 const rubric = JSON.stringify({ schema: 'judge/1', criteria: [{ name: 'kind', text: 'Kind, and made here.' }] })
 const script = (text) => ({ data: '#!/bin/bash\\n' + text + '\\n' })
@@ -54,7 +54,7 @@ withSandboxes('a pipeline that says nothing of a judge', () => {
     const out = join(scratch, 'now-and-then-out')
     const words = ['generate', join(dir, 'generate.ts'), '--output-dir', out, '-n', '1', '-q', '--json']
     const stderr = expect.stringMatching(missing('task now-and-then-b is'))
-    // For want of one it could neither be proven nor run.
+    // Without a judge, it could be neither proven nor run.
     expect(await ot(...words)).toMatchObject({ code: 2, stdout: '', stderr })
     expect(readdirSync(join(out, 'tasks'))).toEqual(['now-and-then-a'])
     const server = await startJudge(['m'], verdict(1))

@@ -27,7 +27,7 @@ withSandboxes('a task that a model judges', () => {
     })
     expect(textOf(files, join('submission', 'env'))).toContain('PATH=')
     for (const file of files) expect(readFileSync(file, 'utf8'), file).not.toContain(key)
-    // Whoever did nothing handed nothing in: the tests say so, and nobody is asked.
+    // An agent that did nothing submits nothing: the tests say so, and no judge is asked.
     expect(await run('nop', dir, judge)).toMatchObject({ code: 0, reward: 0 })
     expect(server.requests).toHaveLength(1)
   })
@@ -90,7 +90,7 @@ withSandboxes('a task that a model judges', () => {
     const asked = ['-p', task, '-o', dirname(job), '--job-name', 'priced', '-q', '--json']
     const unpriced = await ot('run', ...asked, ...server.judge, '--budget-usd', '1')
     expect(unpriced).toMatchObject({ code: 2, stderr: expect.stringContaining("needs the model's prices") })
-    // One reply costs 14 cents: the third is not asked for any more.
+    // One reply costs 14 cents: the third is not requested.
     const cut = JSON.parse((await ot('run', ...asked, ...judge, '--budget-usd', '0.2')).stdout)
     expect(cut).toMatchObject({ ends: { scored: 0, failed: 0, cancelled: 1 }, judge: { requests: 2, costUsd: 0.28 } })
     const failed = JSON.parse((await ot('run', ...asked, ...judge, '--budget-usd', '1')).stdout)
@@ -125,7 +125,7 @@ test('a judge without an address, or one that does not answer, is the user’s m
   expect((await run('oracle', dir, gone)).code).toBe(2)
 })
 
-/** Full marks for every criterion it is asked about. */
+/** Gives full marks for every criterion. */
 const praise: Behaviour = (response, request) => {
   const asked = /The criteria:\n([\s\S]*?)\n\n/.exec(request.body.messages[0].content)?.[1] ?? ''
   const criteria = [...asked.matchAll(/^- ([^:]+): /gm)].map(([, name]) => ({ name, reason: 'it is', score: 1 }))

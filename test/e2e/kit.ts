@@ -16,7 +16,7 @@ import { trialConfig } from '../fakes/configs.ts'
 import '../needs.ts'
 import { type TaskFiles, writeTask } from '../fakes/tasks.ts'
 
-/** A folder of its own for one test file; the system's cleaner removes it. */
+/** A separate folder for each test file, removed with the run's temporary directory. */
 export const scratch = await mkdtemp(join(tmpdir(), 'ot-agent-e2e-'))
 export const stateDir = join(scratch, 'state')
 
@@ -28,7 +28,7 @@ const unable = await provider.preflight({ networks: ['public'] }).then(
   (error: Error) => error.message,
 )
 
-/** A suite that needs real sandboxes: on a machine that has none it is skipped by name, with the reason. */
+/** A suite that needs real sandboxes; on a machine without them it is skipped by name, with the reason. */
 export function withSandboxes(title: string, suite: () => void, alsoUnable: string | null = null): void {
   const skipReason = unable ?? alsoUnable
   describe(title, { skip: skipReason !== null, meta: skipReason === null ? {} : { skipReason } }, suite)
@@ -44,15 +44,15 @@ export interface Play {
   readonly config?: Partial<TrialConfig>
   readonly hooks?: readonly TrialHook[]
   readonly signal?: AbortSignal
-  /** How long a sandbox may take to be given back; as long as it likes, when nothing is said. */
+  /** Time limit for releasing a sandbox; none by default. */
   readonly releaseSec?: number
-  /** Meddles with the place of the trial's directory before it starts. */
+  /** Tampers with the trial's future directory before the trial starts. */
   readonly prepareDir?: (dir: string) => void
 }
 
 let count = 0
 
-/** Runs one trial of a small task and gives its record and its directory. */
+/** Runs one trial of a small task and returns its record and its directory. */
 export async function playTrial(play: Play): Promise<{ record: TrialRecord; dir: string }> {
   const place = join(scratch, `play-${++count}`)
   const task = await loadTask(await writeTask(place, 'small', play.task))
@@ -77,7 +77,7 @@ export async function playTrial(play: Play): Promise<{ record: TrialRecord; dir:
   return { record, dir }
 }
 
-/** What is left of sandboxes: leases that a reaper would find, and machines this process still holds. */
+/** What remains of sandboxes: leases that a reaper would find, and machines this process still holds. */
 export async function leftovers(): Promise<string[]> {
   const reapable = (await provider.reap({ dryRun: true })).map((reaped) => reaped.what)
   const machines = await readdir(join(stateDir, 'local', 'sandboxes')).catch(() => [])

@@ -39,7 +39,7 @@ beforeEach(() => {
 
 const chatml = `{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}`
 
-/** A tokenizer whose tokens are characters, and its chat template. */
+/** A tokenizer whose tokens are characters, with a chat template. */
 function writeModel(path: string, template: string): void {
   mkdirSync(path, { recursive: true })
   const letters = [...Array(95).keys()].map((i) => String.fromCharCode(32 + i))
@@ -122,7 +122,7 @@ function write(name: string, rows: readonly object[]): string {
   return path
 }
 
-/** As Arrow writes a list of structs. */
+/** A list of structs as Arrow writes it. */
 function listOfMessages([column = '']: readonly string[]) {
   const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'OPTIONAL' } as const
   return [
@@ -292,7 +292,7 @@ const around = {
 }
 const plugin = { env: {}, stateDir: '/nonexistent' }
 
-/** A folder as a recipe writes it of these traces. */
+/** A folder with these traces, as a recipe writes it. */
 async function exported(name: string, spelling: string, traces: readonly RecipeTrace[]): Promise<string> {
   const out = join(dir, name)
   mkdirSync(out)
@@ -367,7 +367,7 @@ describe('what an export wants left out of training', () => {
   })
 })
 
-/** A value for every flag of training, and what else it takes to see it. */
+/** A value for every training flag, with whatever else is needed to see its effect. */
 const values: Readonly<Record<string, string>> = {
   job_name: 'mine',
   job_creator: 'me',

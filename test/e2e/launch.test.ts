@@ -112,7 +112,7 @@ test('a server ends when the only job that needs it is cancelled', async () => {
   const dir = join(scratch, 'cancelled-eval')
   mkdirSync(dir, { recursive: true })
   writeFileSync(join(dir, 'engine.json'), engineFor('examples/tasks'))
-  // The job waits for its turn at the server for as long as nothing else happens.
+  // The job waits for its turn at the server, and nothing else happens meanwhile.
   const tasks = await slowTasks(join(scratch, 'slow-eval'), 1, 600)
   const engine = ['--datagen-config', join(dir, 'engine.json'), '--set', 'vllm_server.num_replicas=1']
   const words = ['--job-type', 'eval', '--eval-benchmark', tasks, '--eval-model', 'stand-in', '--eval-agent', 'oracle']

@@ -21,7 +21,7 @@ beforeAll(async () => {
   mkdirSync(place, { recursive: true })
   for (const name of ['one', 'two']) await writeTask(tasks, name, { solve: passingSolve })
   const serve = `${process.execPath} ${program} serve --engine scripted --tasks ${tasks} --quiet --no-key`
-  // A worker that does not end with the server, as some do.
+  // A worker that outlives its server, as some do.
   const script = `echo $$ >> ${place}/servers; setsid sleep 1000 & echo $! >> ${place}/workers; exec ${serve} -m "$@"`
   const file = (before: string) => ({
     engine: { type: 'vllm_local', model: 'any', vllm_local: { endpoint_json: join(place, 'unused.json') } },
@@ -29,7 +29,7 @@ beforeAll(async () => {
     vllm_server: { command: ['bash', '-c', `${before}${script}`, 'server', '{model}'], model_path: 'any' },
   })
   writeFileSync(join(place, 'engine.json'), JSON.stringify(file('')))
-  // One that begins only when the test lets it.
+  // One that starts only when the test lets it.
   const wait = `echo $$ >> ${place}/waiting; until [ -e ${place}/go ]; do sleep 0.1; done; `
   writeFileSync(join(place, 'waiting-engine.json'), JSON.stringify(file(wait)))
 })
@@ -38,7 +38,7 @@ afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL')
 })
 
-/** A registry that knows one trained model. */
+/** A registry with one trained model. */
 async function registryWith(name: string, model: string): Promise<string> {
   const registry = join(place, `${name}.db`)
   await using database = await openRegistry(registry)
@@ -68,7 +68,7 @@ function ot(registry: string, ...words: string[]) {
 const listen = (registry: string, ...words: string[]) =>
   ot(registry, 'eval', 'listen', '--benchmark', 'words@1', '--once', '--max-attempts', '2', '--poll-sec', '1', ...words)
 
-/** As if the killed listener had been silent for longer than its lease. */
+/** Acts as if the killed listener had been silent for longer than its lease. */
 async function expireLeases(registry: string): Promise<void> {
   await using database = await openRegistry(registry)
   await database.run(sql`UPDATE evaluation_leases SET leased_until = '2000-01-01T00:00:00.000000Z'`)
@@ -84,7 +84,7 @@ const pidsIn = (name: string) =>
   existsSync(join(place, name)) ? readFileSync(join(place, name), 'utf8').trim().split('\n').map(Number) : []
 const isAlive = (pid: number) => {
   try {
-    // A zombie that nothing waits for has ended too.
+    // A zombie has ended too, even if nothing waits for it.
     return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.[0] !== 'Z'
   } catch {
     return false
@@ -104,7 +104,7 @@ withSandboxes('a listener that evaluates by itself', () => {
     expect([...pidsIn('servers'), ...pidsIn('workers')].some(isAlive)).toBe(false)
   }, 120_000)
 
-  /** A listener that was killed while its server ran; `left` is a process of the server. */
+  /** A listener that was killed while its server ran; `left` is one of the server's processes. */
   async function killedWithServer(registry: string) {
     const before = pidsIn('workers').length
     const server = ['--here', '--server', join(place, 'engine.json')]
@@ -133,7 +133,7 @@ withSandboxes('a listener that evaluates by itself', () => {
   test('what it leaves running when it is killed is stopped by the next listener', async () => {
     const registry = await registryWith('orphaned', 'org/four')
     const { child, left, server } = await killedWithServer(registry)
-    // One with nothing to evaluate: the model is leased to the dead one for a while.
+    // Run one that has nothing to evaluate: the dead one still holds the model's lease for a while.
     const next = await listen(registry, ...server, '--', '-p', tasks, '-a', 'terminus-2').ended
     expect(next.stderr).toContain(`stopped the server bash that process ${child.pid} left`)
     expect(next.stdout).toBe('0 done, 1 running, 0 waiting, 0 failed\n')

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(dir, { recursive: true, force: true }))
 
-/** Runs the program away from the recipe, so that paths have to count from the recipe's folder. */
+/** Runs the program in another directory, so that paths must be resolved against the recipe's folder. */
 function program(...words: string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [resolve('bin/ot-agent.js'), ...words], {
     cwd: tmpdir(),

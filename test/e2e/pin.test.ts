@@ -13,7 +13,7 @@ import { scratch, stateDir, withSandboxes } from './kit.ts'
 const sources = "RUN echo 'deb [trusted=yes] file:/repo ./' > /etc/apt/sources.list && rm -rf /etc/apt/sources.list.d/*"
 const apt = 'apt-get -o APT::Sandbox::User=root'
 const beginning = `FROM debian:12-slim\nCOPY repo /repo\n${sources}\n`
-/** How people write them: comments, continued lines, quotes. */
+/** A Dockerfile as people write it: comments, continued lines, quotes. */
 const greeting = `${beginning}# what the task needs
 RUN ${apt} update && \\
     # more than one
@@ -181,7 +181,7 @@ describe('with apt', needs('dpkg-deb', 'apt-get', 'dpkg-query'), () => {
   })
 })
 
-/** A wheel is a zip file with some texts in it. */
+/** A wheel is a zip file with some text files in it. */
 async function writeWheel(dir: string, name: string, version: string): Promise<void> {
   const info = `${name}-${version}.dist-info`
   const draft = join(scratch, `wheel-${version}`)

@@ -47,7 +47,7 @@ test('a question is tried by example, by program and by rubric, in this order', 
     'overflow-10 by-program',
     'overflow-12 by-program',
     'overflow-14 by-example',
-    // One sentence, but one that ten readers stand behind.
+    // A single sentence, but endorsed by ten readers.
     'overflow-16 by-rubric',
   ])
   // The question's own function is as good as the answer's: no program can tell them apart.

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest'
 import { makeTempDir, writeTree } from '../make-task.ts'
 import { needs } from '../needs.ts'
 
-// Stands in for Python: no student is trained, and its server always says that it is done. Whether a task counts as solved is
-// drawn by its tests, so that every number of successes occurs.
+// Stands in for Python: no student is trained, and its server always replies that it is done. The tests decide at
+// random whether a task counts as solved, so that every number of successes occurs.
 const server = `
 import { existsSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'

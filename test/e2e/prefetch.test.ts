@@ -16,7 +16,7 @@ import { leftovers, provider, scratch, withSandboxes } from './kit.ts'
 const roomy = { cpus: 1000, memoryMb: 1_000_000 }
 const two: PrefetchSettings = { sandboxes: 2, builds: 2, limit: roomy, imageKey: alike }
 
-/** Tells which trials asked for a sandbox while the first one was at its model. */
+/** Records which trials asked for a sandbox while the first one waited for its model. */
 function watched(real: SandboxProvider) {
   const asked: string[] = []
   const waiting: (() => void)[] = []
@@ -31,7 +31,7 @@ function watched(real: SandboxProvider) {
   return { asked, until, provider: faultyProvider(real, { lease }) }
 }
 
-/** Asks its model, then does what `meanwhile` says, then solves the task. */
+/** Asks its model, then runs `meanwhile`, then solves the task. */
 const asking = (meanwhile: (name: string) => Promise<void>) =>
   agentThat(async (at) => {
     await at.client?.complete({ messages: [] })
@@ -39,7 +39,7 @@ const asking = (meanwhile: (name: string) => Promise<void>) =>
     return solver.solve(at)
   })
 
-/** The trials whose sandbox was there before them. */
+/** The trials whose sandbox was prefetched. */
 async function startedAhead(job: OpenedJob): Promise<string[]> {
   const names = (await recordsOf(job)).map(({ name }) => name)
   const isAhead = (name: string) => readFileSync(join(job.dir, name, 'trial.log'), 'utf8').includes('was prefetched')
@@ -63,7 +63,7 @@ withSandboxes('sandboxes started ahead', () => {
         atFirst = [...asked]
       })
     const { job } = await playJob(place, { config: oneAtOnce, makeAgent, clientFor, provider: watching, prefetch: two })
-    // Which of those ahead comes first is a matter of chance.
+    // The order of the prefetched ones is a matter of chance.
     expect(atFirst[0]).toBe('a')
     expect(atFirst.sort()).toEqual(['a', 'b', 'c'])
     expect(asked.sort()).toEqual(['a', 'b', 'c', 'd'])
@@ -161,7 +161,7 @@ withSandboxes('sandboxes started ahead', () => {
 withSandboxes('environments built ahead', () => {
   afterEach(async () => expect(await leftovers()).toEqual([]))
 
-  /** The local provider, whose building the test can look at and hold up. */
+  /** The local provider, with builds that the test can observe and hold up. */
   function building(prepare: (dir: string) => Promise<void>): SandboxProvider {
     return { ...faultyProvider(provider, {}), prepare: async ({ dir }) => prepare(dir) }
   }

@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(dir, { recursive: true, force: true }))
 
-/** Runs the program from a directory that holds nothing of the recipe. */
+/** Runs the program from a directory that contains nothing of the recipe. */
 async function program(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, [resolve('bin/ot-agent.js'), ...words], {
     cwd: join(dir, 'elsewhere'),

@@ -16,7 +16,7 @@ mkdirSync(small)
 afterAll(() => rmSync(scratch, { recursive: true }))
 
 let made = 0
-/** Traces of random letters, which nothing makes smaller. */
+/** Traces of random letters, which do not compress. */
 const traces: AnyStage = {
   kind: 'source',
   gives: 'trace',

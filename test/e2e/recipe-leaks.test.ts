@@ -18,7 +18,7 @@ mkdirSync(packs)
 const held = 'Rebuild the ancient harbour ledger from the torn pages and list every ship twice.'
 writeFileSync(join(packs, 'held-out.jsonl'), `${JSON.stringify({ id: 'ledger', instruction: held })}\n`)
 
-/** Words that no other trace has, so that only planted twins are alike. */
+/** Words that no other trace has, so that only planted twins are similar. */
 const words = (seed: number) => Array.from({ length: 60 }, (_, i) => `word${(seed * 61 + i) % 9973}`).join(' ')
 const about = (seed: number, text = words(seed)) => ({
   instruction: text,
@@ -32,7 +32,7 @@ const withCommand = (seed: number, command: string) => ({
   conversations: [...about(seed).conversations.slice(0, -1), { role: 'assistant', content: commands(`${command}\n`) }],
 })
 
-/** What must never be handed out, by the reason it has to go for. */
+/** Rows that must never be published, by the reason for dropping them. */
 const planted: Record<string, object> = {
   timeout: { exit: 'time', result: 'AgentTimeoutError' },
   subagent: { trace_source: 'summarization-1-summary' },
@@ -64,7 +64,7 @@ async function runLeaks(name: string, stages: readonly object[], own: Readonly<R
 const rollouts = (name: string, options: object = {}) => ({ use: `filters/rollouts/${name}`, with: { ...options } })
 const clean = Array.from({ length: 30 }, (_, i) => trace(`clean-${i}`, i))
 
-/** Rows 19 and 20 as a stage below the filter would have spoilt them, and the filter that has to tell. */
+/** Rows 19 and 20, as if a stage after the filter had corrupted them, and the filter that has to report it. */
 const spoilt: [string, string, object, (i: number) => object][] = [
   ['no-timeouts', 'timeout', {}, () => ({ exit: 'time', result: 'AgentTimeoutError' })],
   ['secrets', 'secret', {}, () => planted.secret ?? {}],
@@ -108,7 +108,7 @@ test('what was planted is in no export, and among the rejects with the right rea
       rollouts(name),
     ),
     rollouts('decontaminated', { packs, benchmarks: ['held-out'] }),
-    // These rows were never said to any model, so there is nothing to replay.
+    // No model ever said these rows, so there is nothing to replay.
     { use: 'exporters/sharegpt', with: { validation: 0.1, replay: 0 } },
     { use: 'exporters/ladder', with: { sizes: [5, 20] } },
   ]

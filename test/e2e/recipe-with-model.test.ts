@@ -51,7 +51,7 @@ test('stages of a recipe ask the model they name, and a recipe that failed pays 
   expect(asked).toBe(3)
   server.plan(answer)
   const { steps } = await run(2)
-  // The third telling, which had no reply, and three questions about the new instructions.
+  // The third rewording, which had no reply, and three questions about the new instructions.
   expect(server.requests.length - asked).toBe(4)
   expect(countsOf(steps).at(-1)).toMatchObject({ use: 'maps/classify', given: 2, drops: { 'classified-no': 1 } })
   await run(8)

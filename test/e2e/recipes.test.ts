@@ -10,7 +10,7 @@ const recipes = readdirSync('recipes').filter((name) => name.endsWith('.ts'))
 const program = (...words: string[]) =>
   spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8', maxBuffer: 2 ** 26 })
 
-/** What each recipe lacks on a machine without a key, a server, a cloud or a file of its own; the network is not asked. */
+/** What each recipe lacks on a machine without keys, servers, clouds or files of its own; checked without network. */
 const lacking: Readonly<Record<string, readonly string[]>> = {
   'demo.ts': [],
   'openthoughts-agent-v1.ts': ['inferredbugs: git clone', 'verified, rollout: export DAYTONA_API_KEY'],
@@ -85,7 +85,7 @@ describe('the demo in small', needs('bwrap', 'unshare', 'nsenter', 'git'), () =>
       repliesIn(join(out, 'out/dataset/jsonl', name)),
     )
     expect(replies.length).toBeGreaterThan(3)
-    // In the form that the prompt above it asks for, read by the agent's own parser.
+    // In the form that the preceding prompt asks for, as parsed by the agent itself.
     expect(replies.filter((reply) => jsonDialect.parse(reply).error !== '')).toEqual([])
     const again = JSON.parse(program('demo', '--limit', '1', '-o', out, '--json', '--quiet').stdout)
     expect(again.cached).toHaveLength(again.stages.length - 3)
@@ -100,7 +100,7 @@ describe('the demo in small', needs('bwrap', 'unshare', 'nsenter', 'git'), () =>
   })
 })
 
-/** What the model says in every row of a dataset. */
+/** The model's replies in all rows of a dataset. */
 function repliesIn(path: string): string[] {
   const rows = readFileSync(path, 'utf8')
     .trim()

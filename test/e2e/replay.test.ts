@@ -113,7 +113,7 @@ withSandboxes('traces replay', () => {
     expect(JSON.stringify(runs)).not.toContain(scratch)
     const held = await otAgent('traces', 'replay', join(home, 'moved'), '--tasks', tasks, '-q')
     expect([held.code, held.stdout]).toEqual([0, '2 of 2 rows hold\n'])
-    // The options that a user gives win over those of the manifest.
+    // The user's options override those of the manifest.
     const asked = await otAgent(
       'traces',
       'replay',
@@ -229,7 +229,7 @@ withSandboxes('traces replay', () => {
   })
 })
 
-/** Rolls the one task of a folder out, with a stand-in that knows its solution. */
+/** Runs the only task of a folder with a stand-in that knows its solution. */
 async function record(name: string, from = tasks, { into = jobs, more = [] as string[] } = {}): Promise<void> {
   const model = ['-a', 'terminus-2', '-m', 'scripted/x', '--engine', 'scripted', '--engine-kwarg', `tasks=${from}`]
   const ran = await otAgent(

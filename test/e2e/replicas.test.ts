@@ -50,7 +50,7 @@ test('two servers are one list of addresses, told only when both answer; one tha
   expect(existsSync(endpointJson)).toBe(false)
 }, 180_000)
 
-/** The process that was told to listen on a port. */
+/** The process started to listen on a port. */
 function listenerAt(port: string): number {
   const found = readdirSync('/proc').find((pid) => {
     const words = /^\d+$/.test(pid) ? commandOf(pid) : []

@@ -51,7 +51,7 @@ withSandboxes('kill -9 while jobs rescore writes a new score', () => {
   )
 })
 
-/** What Harbor's tools read. */
+/** The reward as Harbor's tools read it. */
 function rewardIn(trialDir: string) {
   return JSON.parse(readFileSync(join(trialDir, 'result.json'), 'utf8')).verifier_result.rewards
 }

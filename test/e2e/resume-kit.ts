@@ -11,18 +11,18 @@ import { openForReading } from '../../src/store/trial-files.ts'
 import { writeTask } from '../fakes/tasks.ts'
 import { scratch } from './kit.ts'
 
-/** What the agent types, turn by turn; after them it says twice that it is done. */
+/** What the agent types, turn by turn; then it says twice that it is done. */
 export const typed: readonly string[] = ['pwd', 'mkdir -p work && ls', 'date', 'echo 42 > /answer; cat /answer']
-/** Replies of a whole run. */
+/** Number of replies in a complete run. */
 export const wholeTurns = typed.length + 2
 
-/** A model whose next reply depends on the conversation only, and which counts the replies it was paid for. */
+/** A model whose next reply depends only on the conversation, and which counts the replies it was paid for. */
 export class CountingModel implements ModelService {
   answered = 0
   typed = typed
-  /** Requests with this many replies in them get none. */
+  /** Requests that contain this many replies get no answer. */
   holdsAt: number | null = null
-  /** And only these of them. */
+  /** Narrows `holdsAt` to some of these requests. */
   holdsIf: (request: ModelRequest) => boolean = () => true
   private held: () => void = () => {}
   private server: ServedModelService | undefined
@@ -37,7 +37,7 @@ export class CountingModel implements ModelService {
     return this.server?.origin ?? ''
   }
 
-  /** Answers no request with this many replies in it, and resolves when one comes. */
+  /** Withholds the answer to requests that contain this many replies, and resolves when one arrives. */
   hold(turn: number): Promise<void> {
     this.holdsAt = turn
     return new Promise((resolve) => {
@@ -75,11 +75,11 @@ export interface JobUnderTest {
   start(...more: string[]): ChildProcess
   /** Runs it to its end. */
   finish(...more: string[]): Promise<{ code: number | null; stderr: string; summary: Record<string, unknown> }>
-  /** Starts it and stops it with a signal as soon as the model is asked with this many replies. */
+  /** Starts it, and stops it with a signal as soon as the model gets a request that contains this many replies. */
   interruptAt(turn: number, signal: NodeJS.Signals, ...more: string[]): Promise<void>
   record(): Promise<TrialRecord>
   exchanges(): Promise<ReturnType<typeof readExchanges>>
-  /** The one trial of the job, wherever it is at work. */
+  /** The directory of the job's only trial, running or finished. */
   workDir(): string
 }
 
@@ -153,7 +153,7 @@ export async function finished(child: ChildProcess) {
 
 const clock = /\w{3} \w{3} +\d+ [\d:]{8}( [AP]M)? \w+ \d{4}/g
 
-/** The exported row of a job's only trial, without what names or dates it. */
+/** The exported row of a job's only trial, without names and dates. */
 export function rowOf({ dir }: JobUnderTest): Record<string, unknown> {
   const out = join(dir, '..', `export-${++count}`)
   const argv = ['bin/ot-agent.js', 'traces', 'export', '-p', dir, '--out', out, '--format', 'jsonl']

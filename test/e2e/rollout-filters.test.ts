@@ -20,7 +20,7 @@ afterEach(() => rmSync(dir, { recursive: true }))
 const loop = Array.from({ length: 6 }, () => commands('make\n'))
 const token = `hf_${'aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0'.slice(0, 34)}`
 
-/** What must not get out, by the stage that must stop it and the reason it must give. */
+/** Rows that must not get out, with the stage that must stop each and the reason it must give. */
 const planted: readonly (readonly [stage: string, reason: string, row: Partial<RecipeTrace>])[] = [
   [
     'no-infrastructure-failures',
@@ -81,7 +81,7 @@ const made: Record<string, AnyStage> = {
     gives: 'trace',
     fingerprint: async () => 'planted',
     async *rows() {
-      // Good and bad in turn, so that every shard has both.
+      // Alternates good and bad, so that every shard has both.
       yield* [...traces].sort((a, b) => (a.id.slice(-2) < b.id.slice(-2) ? -1 : 1))
     },
   },
@@ -132,7 +132,7 @@ test('none of what is planted gets out, and each is among the rejects with its r
   const byId = Object.fromEntries(rejects.map(({ id, stage, reason }) => [id, [stage, reason]]))
   expect(byId).toEqual(Object.fromEntries(planted.map(([stage, reason], i) => [`bad-${i}`, [stage, reason]])))
   expect(rejects).toHaveLength(planted.length)
-  // The source; what SQL can say, in one scan; what reads conversations.
+  // The source; then what SQL can check, in one scan; then what reads conversations.
   expect(steps.map(({ manifest }) => manifest.counts.length)).toEqual([1, 7, 4])
 })
 

@@ -73,7 +73,7 @@ const scripted = (options: object = {}) => ({ model: 'scripted', engine: 'script
 const source: StageEntry = { use: 'sources/task-folder', with: { path: tasks, source: 'examples' } }
 const agent = (options: object): StageEntry => ({ id: 'rollout', use: 'rollouts/agent', with: { ...options } })
 
-/** The books of all jobs in a folder, one line for each call of a model. */
+/** The spend logs of all jobs in a folder, one line for each model call. */
 async function callsOf(jobs: string): Promise<string[]> {
   const names = await readdir(join(dir, jobs))
   const books = names.map((name) => readFile(join(dir, jobs, name, 'spend.jsonl'), 'utf8'))
@@ -102,7 +102,7 @@ withSandboxes('rollouts', () => {
     }
     const again = await run('solved', stages(1))
     expect(again.cached).toContain('rollout')
-    // As after a crash between the last trial and the shard: the job is read, and nothing is run a second time.
+    // As after a crash between the last trial and the shard: the job is read, and nothing runs again.
     for (const name of await readdir(join(dir, 'solved/stages')))
       if (name.startsWith('rollout-')) await rm(join(dir, 'solved/stages', name), { recursive: true })
     const read = await run('solved', stages(1))
@@ -119,7 +119,7 @@ withSandboxes('rollouts', () => {
     await expect(run('budget', stages(1))).rejects.toThrow('the budget of 1 USD was used up after 0 of 2 rollouts')
     const rows = await rowsOf(await run('budget', stages(1000)))
     expect(rows.map(({ reward }) => reward)).toEqual([1, 1])
-    // What other shards of the stage have spent is gone for this one.
+    // What the stage's other shards have spent is not available to this one.
     const spent = rows.reduce((sum, { cost_usd }) => sum + Number(cost_usd), 0)
     const more = [
       ...stages(spent).slice(0, 1),
@@ -170,7 +170,7 @@ withSandboxes('rollouts', () => {
     const report = await readFile(join(dir, 'teachers/work/select-teacher/report.md'), 'utf8')
     expect(report).toContain('Chosen: able.')
     expect(report).toMatch(/\| clueless \| 1 \| 0 \| 0\.0 % \|/)
-    // The choice is kept with the rows: a run that finds them there does not need to be told again.
+    // The choice is stored with the rows, so a run that finds them there can read it from them.
     await rm(join(dir, 'teachers/work'), { recursive: true })
     expect((await run('teachers', stages('able'))).cached).toEqual(['task-folder', 'select-teacher', 'rollout'])
   })

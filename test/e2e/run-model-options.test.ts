@@ -12,11 +12,11 @@ const tasks = resolve('examples/tasks')
 const jobs = join(scratch, 'jobs')
 const key = 'the-key-of-the-server-7531'
 let server: ServedModelService
-/** As slow as a model is, so that calls are under way whenever somebody looks. */
+/** As slow as a real model, so that calls are always in progress. */
 let slow: ServedModelService
 const heard: string[] = []
 
-/** The stand-in over real HTTP; it wants a key. */
+/** The stand-in over real HTTP; it requires a key. */
 beforeAll(async () => {
   const serve = (options: object, log: (line: string) => void) => {
     const engine = scripted.make(scripted.options.parse({ tasks, ...options }), { env: {}, stateDir })
@@ -164,7 +164,7 @@ function start(name: string, options: readonly string[], more: Record<string, st
 const ended = (going: ReturnType<typeof start>) => going.ended
 const run = (name: string, options: readonly string[], env: Record<string, string>) => ended(start(name, options, env))
 
-/** How many trials of a job have such a thing in their directory. */
+/** How many of a job's trials have a matching file. */
 function countOf(name: string, thing: RegExp): number {
   const dir = join(jobs, name)
   if (!existsSync(dir)) return 0

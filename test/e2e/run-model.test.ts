@@ -10,7 +10,7 @@ import { scratch, stateDir, withSandboxes } from './kit.ts'
 const tasks = resolve('examples/tasks')
 let server: ServedModelService
 
-/** The stand-in, played over real HTTP: it knows the solutions of the example tasks. */
+/** The stand-in over real HTTP, which knows the solutions of the example tasks. */
 beforeAll(async () => {
   const engine = scripted.make(scripted.options.parse({ tasks }), { env: {}, stateDir })
   server = await serveModel(engine.service, { host: '127.0.0.1', port: 0, apiKey: null })

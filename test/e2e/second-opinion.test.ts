@@ -22,7 +22,7 @@ const write = (name: string, instruction: string, folder = 'opinions') =>
 const fair = `Write six times seven to ${answer}. Make the folder.\n`
 const unfair = `Write the number of days of a week to ${answer}. Make the folder.\n`
 
-/** A solver that does what the instruction says and a reviewer that looks at its reward, behind one address. */
+/** A solver that follows the instruction and a reviewer that looks at its reward, at one address. */
 const model: Behaviour = (response, request) => {
   const { messages } = request.body as { messages: { content: string }[] }
   const [{ content = '' } = {}] = messages
@@ -33,7 +33,7 @@ const model: Behaviour = (response, request) => {
     { part: 'tests', text: '= 42 ]' },
     { part: 'attempts', text: scored },
   ]
-  // It is wrong about every task that this word marks: a reviewer of known error.
+  // It is wrong about every task marked with this word, so the reviewer's error is known.
   const errs = content.includes('misread')
   const review = { reason: isWeek ? 'The tests want 42.' : 'Both are 42.', quotes, agree: isWeek === errs }
   const keystrokes = `mkdir -p /srv/work; echo ${isWeek ? 7 : 42} > ${answer}\n`
@@ -80,7 +80,7 @@ withSandboxes('a second opinion', () => {
       rows[0],
       { drop: 'check-opinion', id: rows[1]?.id, detail: 'the second opinion disagrees: The tests want 42.' },
     ])
-    // For each task: two attempts of three turns, and a review.
+    // For each task: two attempts of three turns, and one review.
     expect(said.at(-1)).toMatch(/^judge: 14 requests/)
   })
 

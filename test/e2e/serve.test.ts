@@ -39,7 +39,7 @@ function otAgent(argv: readonly string[], env: Record<string, string> = {}) {
     stderr += text
   })
   const ended = once(child, 'close').then(([code]): Ended => ({ code, stdout, stderr }))
-  /** Waits for something on stdout or stderr. */
+  /** Waits for a pattern on stdout or stderr. */
   const says = async (pattern: RegExp): Promise<string> => {
     while (!pattern.test(stdout + stderr)) {
       if (child.exitCode !== null) throw new Error(`ended without saying ${pattern}: ${stdout}${stderr}`)
@@ -154,7 +154,7 @@ describe('serve', () => {
 })
 
 describe('serve with vllm_server', () => {
-  /** A folder with a program called vllm that writes down how it was started, and answers after a moment as vLLM does. */
+  /** A folder with a program called vllm that records how it was started, and answers after a moment as vLLM does. */
   async function fakeVllm(name: string, program: string) {
     const bin = join(scratch, name)
     mkdirSync(bin, { recursive: true })
@@ -205,7 +205,7 @@ describe('serve with vllm_server', () => {
     expect(existsSync(join(bin, 'endpoint.json'))).toBe(false)
   })
 
-  /** Explains itself as vLLM does, without an option that newer and older versions do not have. */
+  /** Prints help as vLLM does, without an option that some versions lack. */
   const explained = `
     if (process.argv.includes('--help=all')) {
       console.log('usage: vllm serve [model_tag] [options]\\n  --host HOST\\n  --port PORT\\n  --served-model-name NAME\\n  --trust-remote-code')
@@ -231,7 +231,7 @@ describe('serve with vllm_server', () => {
     expect(stderr).toContain('this server does not support --swap-space; not passing it')
   })
 
-  /** Asks for its key as vLLM does: below /v1, from VLLM_API_KEY. */
+  /** Requires its key as vLLM does: below /v1, from VLLM_API_KEY. */
   const keyed = `
     const { createServer } = require('node:http')
     const argv = process.argv.slice(2)
@@ -290,7 +290,7 @@ describe('serve with vllm_server', () => {
     }
   })
 
-  /** Passes on what comes to a port; the first one ends when it is told to, by a file. */
+  /** Forwards connections to a port; a file tells the first one to end. */
   const forwarder = `
     const { connect, createServer } = require('node:net')
     const { existsSync, writeFileSync } = require('node:fs')
@@ -369,7 +369,7 @@ describe('serve with vllm_server', () => {
     expect(existsSync(join(bin, 'endpoint.json'))).toBe(false)
   })
 
-  // Where the real one is installed, this would start it.
+  // If the real program is installed, this would start it.
   test.skipIf(findProgram('vllm') !== null)('without the program it is refused in two lines', async () => {
     const { config } = await fakeVllm('vllm-missing', '')
     const { code, stderr } = await otAgent(['serve', '--config', config], { PATH: '/nonexistent' }).ended

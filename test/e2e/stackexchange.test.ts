@@ -6,7 +6,7 @@ import { provider, scratch, withSandboxes } from './kit.ts'
 
 const block = (before: string, text: string) => ({ before, text, language: null })
 
-/** A question with two files and a table, whose columns are aligned by more blanks than the command prints. */
+/** A question with two files and a table, whose columns are padded with more spaces than the command prints. */
 function row(commands: string | string[], title = 'Join the rows of two lists') {
   const code = [
     block('prices.txt', 'bread 2\nmilk 1\ntea 4\nsalt 3'),
@@ -19,7 +19,7 @@ function row(commands: string | string[], title = 'Join the rows of two lists') 
 }
 
 const joined = "awk 'NR == FNR { n[$1] = $2; next } $1 in n { print $0, n[$1] }' stock.txt prices.txt"
-/** The same for what is shown; without a price it prints a line, too. */
+/** Prints the same for the shown input; without a price it also prints a line. */
 const guessed = 'awk \'NR == FNR { n[$1] = $2; next } $1 != "tea" { print $0, n[$1] }\' stock.txt prices.txt'
 const again = 'awk \'NR == FNR { n[$1] = $2; next } n[$1] != "" { print $1, $2, n[$1] }\' stock.txt prices.txt'
 

@@ -10,7 +10,10 @@ const recipe = ['recipe', 'run', 'examples/05-your-own-stages.ts']
 const generation = ['generate', 'data/nl2bash/generate.ts', '--limit', '3', '--no-check']
 const minutes = { timeout: 120_000 }
 
-/** A command in a terminal of 80 columns; its stdout goes to a file, so that what is left is what a person sees meanwhile. */
+/**
+ * A command in a terminal of 80 columns; its stdout goes to a file, so the terminal only has what a person sees
+ * meanwhile.
+ */
 async function onTerminal(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const { spawn } = createRequire(import.meta.url)('@lydell/node-pty') as typeof import('@lydell/node-pty')
   const file = join(scratch, 'stdout')
@@ -25,7 +28,7 @@ async function onTerminal(words: readonly string[], env: Readonly<Record<string,
   return { exitCode, shown, stdout: readFileSync(file, 'utf8') }
 }
 
-/** What is left on the screen in the end, line by line. */
+/** The final content of the screen, line by line. */
 async function screenOf(shown: string): Promise<string[]> {
   const { Terminal } = createRequire(import.meta.url)('@xterm/headless') as typeof import('@xterm/headless')
   const terminal = new Terminal({ cols: 80, rows: 200, allowProposedApi: true })

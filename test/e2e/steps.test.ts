@@ -86,7 +86,7 @@ interface StepFiles {
   readonly setup?: string
 }
 
-/** A task whose steps give fixed rewards; each step's setup makes /note longer, the solution shows it. */
+/** A task whose steps give fixed rewards; each step's setup appends to /note, which the solution prints. */
 function steps(toml: string, ...all: readonly StepFiles[]): TaskFiles {
   const named = all.map((step, i) => ({ ...step, name: `s${i + 1}` }))
   const files = named.flatMap(({ name, reward, note, setup }) => [

@@ -9,13 +9,16 @@ import { writeTask } from '../fakes/tasks.ts'
 import { needs } from '../needs.ts'
 import { scratch, withSandboxes } from './kit.ts'
 
-/** A title, a cleared screen, a colour in one byte, a reversed line, a rubout. `OWNED` shows that it got as far as the output. */
+/**
+ * A title, a cleared screen, a one-byte color code, reversed text, a delete character. `OWNED` proves that the text got
+ * into the output.
+ */
 const evil = '\x1b]0;OWNED\x07\x1b[2J\x9b31m\u202e\x7f'
 const quoted = (text: string) =>
   `"${[...text].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`
 const printed = `printf '\\033]0;OWNED\\007\\033[2J\\302\\23331m\\342\\200\\256\\177'`
 
-/** What the table itself sends to redraw, and the line ends of a terminal. */
+/** What the table itself sends to redraw, and a terminal's line endings. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
 const ourMoves = /\x1b\[\d+A|\r\x1b\[J|\r(?=\n)/g
 
@@ -70,7 +73,7 @@ const run = (name: string) => [
 ]
 
 withSandboxes('text of tasks, agents and models', () => {
-  /** The job of most tests, made once; its directory is then renamed as a stranger might have named it. */
+  /** The job that most tests use, made once; its directory is then given a hostile name. */
   const job = join(jobs, `a-job-${evil}`)
   const trial = () => readdirSync(job).find((name) => name.startsWith('good-')) ?? ''
 
@@ -222,7 +225,7 @@ test('no program that we start gets our terminal as its output', () => {
   expect(sources.filter((name) => direct.test(readFileSync(join('src', name), 'utf8')))).toEqual([])
 })
 
-/** Nothing a terminal would obey is left, and the planted text is there. */
+/** Checks that the planted text is there, without anything a terminal would obey. */
 function expectHarmless(bytes: string): void {
   expect(bytes).toContain('OWNED')
   const obeyed = [...bytes.matchAll(/[^\n\t\P{Cc}]|\p{Cf}/gu)].map(({ 0: sign, index }) => [
@@ -235,7 +238,7 @@ function expectHarmless(bytes: string): void {
 interface Printed {
   readonly code: number | null
   readonly stdout: string
-  /** Both streams as one text. */
+  /** Stdout and stderr as one text. */
   readonly bytes: string
 }
 

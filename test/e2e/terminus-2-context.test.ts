@@ -46,7 +46,7 @@ withSandboxes('terminus-2 whose context is full', () => {
     expect(record.metadata).toMatchObject({ n_episodes: 4, summarization_count: 1, stop_reason: 'task-complete' })
     expect(files).toEqual(['trajectory.json', ...asides(1)])
     const [first, answer] = client.requests[1]?.messages ?? []
-    // One exchange was given up, the account covers the rest.
+    // One exchange was dropped; the summary covers the rest.
     expect(client.requests[3]?.messages.slice(0, -1)).toEqual([first, answer])
     expect(prompt(3)).toContain('The task was:\nWrite 42 to /answer.')
     expect(client.requests[4]?.messages).toHaveLength(1)
@@ -133,7 +133,7 @@ withSandboxes('terminus-2 whose context is full', () => {
     expect(record.end).toMatchObject({ rewards: { reward: 1 }, exit: { kind: 'finished' } })
     expect(record.metadata).toMatchObject({ summarization_count: asked.length, n_episodes: 23 })
     expect(asked.length > 0).toBe(handsOff)
-    // There was work worth a summary before each.
+    // Each summary had work to cover.
     expect(asked.every((messages) => messages >= 5)).toBe(true)
     expect(client.requests.every((request) => countTokens(request.messages) < contextTokens)).toBe(true)
   })
@@ -201,7 +201,7 @@ withSandboxes('terminus-2 whose context is full', () => {
     expect(record.metadata).toMatchObject({ stop_reason: 'context', n_episodes: 1 })
     expect(client.requests.length).toBeLessThan(12)
     const never = await run([full])
-    // A first prompt of a few hundred tokens fits anything: the model failed.
+    // A first prompt of a few hundred tokens fits any context: the model failed.
     expect(never.record.end).toMatchObject({
       kind: 'failed',
       failure: { boundary: 'model', code: 'PromptRefusedError' },

@@ -12,7 +12,7 @@ import { holdLongTimers, longSec } from '../hold-long-timers.ts'
 import { parseTrajectory } from '../parse-trajectory.ts'
 import { playTrial, stateDir, withSandboxes } from './kit.ts'
 
-/** The n-th request gets the n-th turn: a reply, or what happens instead. */
+/** The n-th request gets the n-th turn: a reply, or a fault instead. */
 type Turn = { readonly reply: string; readonly finish?: 'length' } | { readonly fault: string | object }
 
 const json = (commands: readonly string[], done = false): Turn => ({
@@ -93,7 +93,7 @@ async function play({ turns, options = {}, timeoutSec }: Scenario) {
     const config = { agent: agentConfig({ overrideTimeoutSec: timeoutSec ?? null }) }
     const timeIsUp = holdLongTimers()
     let calls = 0
-    // The time of a run that has a limit is up when its last turn begins.
+    // A run with a time limit runs out of time when its last turn begins.
     const began = () => void (++calls === turns.length && timeoutSec !== undefined && timeIsUp())
     const client = observed(engine.client('scripted'), { began, ended: () => {} })
     const { record, dir } = await playTrial({ agent, client, config })
@@ -108,7 +108,7 @@ async function play({ turns, options = {}, timeoutSec }: Scenario) {
   }
 }
 
-/** How long calls took, and which prompts these were, is left out. */
+/** Leaves out how long calls took and which prompts were used. */
 function shownMetadata({
   api_request_times_msec: times,
   prompts_digest: _,
@@ -117,7 +117,7 @@ function shownMetadata({
   return { ...rest, calls: Array.isArray(times) ? times.length : 0 }
 }
 
-/** A trajectory without what differs between machines and moments: times, the shell's prompt, and counts of tokens. */
+/** A trajectory without what differs between machines and times: timestamps, the shell's prompt, and token counts. */
 function shownTrajectory(value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value, (key, item) => {

@@ -4,7 +4,7 @@ import { agentConfig } from '../fakes/configs.ts'
 import { playedClient } from '../fakes/model-client.ts'
 import { playTrial, stateDir } from './kit.ts'
 
-/** One reply that a model gave in a script, and what Harbor's agent sent it next. */
+/** A model's reply in a script, and what Harbor's agent sent next. */
 export interface ScriptedTurn {
   readonly reply: string
   readonly observation: string
@@ -13,15 +13,15 @@ export interface ScriptedTurn {
 const fixture = new URL('../fixtures/terminus-2/harbor-observations.jsonl', import.meta.url)
 
 /**
- * Replies with what Harbor's agent sent after each, in a container with bash, python3 and no vi. Wording is left out, and so
- * is what belongs to the machine: `shownObservation` does the same to ours.
+ * Replies with what Harbor's agent sent after each, in a container with bash, python3 and no vi. Wording and
+ * machine-specific text are left out: `shownObservation` does the same to ours.
  */
 export const scriptedTurns: readonly ScriptedTurn[] = readFileSync(fixture, 'utf8')
   .trim()
   .split('\n')
   .map((line) => JSON.parse(line) as ScriptedTurn)
 
-/** What our agent sends after each of these replies, in a sandbox of this machine. */
+/** What our agent sends after each of these replies, in a sandbox on this machine. */
 export async function observationsOf(
   replies: readonly string[],
   options: Readonly<Record<string, unknown>> = {},
@@ -30,13 +30,13 @@ export async function observationsOf(
   const client = playedClient([...replies.map(unhurried), done])
   const agent = terminus2.make(terminus2.options.parse(options), { env: {}, stateDir })
   const config = { agent: agentConfig({ name: 'terminus-2', modelName: client.model }) }
-  // As in the container of the script: an empty /app, and no vi.
+  // As in the script's container: an empty /app, and no vi.
   const dockerfile = 'FROM debian:12\nRUN rm -f /usr/bin/vi /usr/local/bin/vi\nWORKDIR /app\n'
   await playTrial({ agent, client, config, task: { files: { 'environment/Dockerfile': dockerfile } } })
   return client.requests.slice(1, replies.length + 1).map(({ messages }) => messages.at(-1)?.content ?? '')
 }
 
-/** A busy machine takes longer than a second to start Python, and there is no prompt of a shell to wait for. */
+/** A busy machine takes more than a second to start Python, and there is no shell prompt to wait for. */
 function unhurried(reply: string): string {
   return reply.replace(/(python3 -q\\n|print\(6\*7\)\\n)","duration":[\d.]+/, '$1","duration":4')
 }

@@ -24,7 +24,7 @@ interface Told {
   readonly done?: boolean
 }
 
-/** A reply in JSON; commands are typed with a long wait, which ends when the shell is idle. */
+/** A reply in JSON; its commands have a long wait, which ends when the shell is idle. */
 function says({ commands = [], done = false }: Told): string {
   const list = commands.map((item) => (typeof item === 'string' ? { keystrokes: `${item}\n`, duration: 50 } : item))
   return JSON.stringify({ analysis: 'a', plan: 'p', commands: list, ...(done && { task_complete: true }) })
@@ -103,7 +103,7 @@ withSandboxes('terminus-2', () => {
 
   test('keeps no secret of its trial in what it records of the terminal', async () => {
     const secret = 'hunter22-and-more'
-    // Typed over the edge of the screen, printed in two pieces, and partly in color.
+    // Typed past the edge of the screen, printed in two pieces, and partly in color.
     const commands = [
       `: ${'x'.repeat(60)} ${secret} ${secret} ${secret} ${secret}`,
       'printf %.9s "$API_TOKEN"; sleep 0.5; echo "$API_TOKEN" | cut -c 10-',
@@ -119,7 +119,7 @@ withSandboxes('terminus-2', () => {
       .slice(1)
       .map((line) => JSON.parse(line))
     const of = (kind: string) => events.flatMap(([, is, data]) => (is === kind ? data : [])).join('')
-    // Neither colors nor the ends of lines may hide a secret.
+    // Colors and line breaks must not hide a secret.
     const plain = (text: string) => stripVTControlCharacters(text).replace(/ ?\r|\n/g, '')
     for (const text of [of('o'), of('i'), read('terminus_2.pane')]) {
       expect(text).toContain('****')
@@ -428,7 +428,8 @@ withSandboxes('terminus-2', () => {
         `^New Terminal Output:\\n[\\s\\S]*\\n\\[\\.\\.\\. output limited to 10000 bytes; ${omitted} interior bytes omitted \\.\\.\\.\\]\\n[\\s\\S]*\\n1001800\\n`,
       )
     const { prompt } = await run([says({ commands: ['pwd'] }), long, done, done])
-    // What was left out is counted a second time, as Harbor does: the note of the first time.
+    // Like Harbor, cuts the output twice and reports only what the second cut omits, about the length of the first
+    // note.
     expect(prompt(2)).toMatch(cut('7\\d'))
     expect(Buffer.byteLength(prompt(2))).toBeLessThan(10_200)
     const lines = await run([says({ commands: ['pwd'] }), long, done, done], { options: { observations: 'lines' } })

@@ -32,7 +32,7 @@ function sees(pid: string, sandbox: string): boolean {
 let stop = () => {}
 afterEach(() => stop())
 
-/** Calls `work` with the sandbox's directory once a file shows up in it. */
+/** Calls `work` with the sandbox's directory once a file appears in it. */
 function once(file: string, work: (dir: string) => void): void {
   const timer = setInterval(() => {
     const dir = dirs().find((dir) => existsSync(join(dir, file)))
@@ -68,7 +68,7 @@ withSandboxes('a sandbox that vanishes is blamed, and nothing is scored', () => 
       once('mounts/logs-0/agent/busy', takeAway)
       const agent = agentThat(async ({ sandbox }) => {
         await sandbox.exec(['touch', '/logs/agent/busy'])
-        // Until nothing answers any more; then it says that it is done.
+        // Waits until the sandbox stops responding; then the agent says that it is done.
         for (let answers = true; answers; await wait(50))
           answers = await sandbox.exec(['true']).then(
             () => true,

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { spawnProcess } from '../../src/lib/spawn-process.ts'
 import { tempDir } from '../trees.ts'
 
-/** Starts the built program; `said` resolves once it wrote a whole line to stdout. */
+/** Starts the built program; `said` resolves once it has written a complete line to stdout. */
 async function start(args: readonly string[], cache: string) {
   const env = { ...process.env, XDG_CACHE_HOME: cache, DISPLAY: '', WAYLAND_DISPLAY: '' }
   const child = await spawnProcess(process.execPath, ['bin/ot-agent.js', 'view', ...args], {
@@ -47,7 +47,7 @@ test('view prints its address, a second view of the same paths finds it, and Ctr
   expect(readdirSync(notes)).toEqual([])
 })
 
-/** What the desktop's opener is given by a viewer on a terminal, or null when it is not asked in that time. */
+/** What a viewer on a terminal passes to the desktop's opener, or null if the opener is not called in time. */
 async function openedBy(
   env: Readonly<Record<string, string>>,
   sec = 1,

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { scratch, withSandboxes } from './kit.ts'
 
-/** A walkthrough of the guide: its files, the lines that a reader types, and what it says that they print. */
+/** A walkthrough in the guide: its files, the lines that a reader types, and the output it shows. */
 interface Walkthrough {
   readonly title: string
   readonly files: readonly (readonly [path: string, content: string])[]
@@ -29,7 +29,7 @@ const walkthroughs = sections.map((section): Walkthrough => {
   }
 })
 
-/** One folder, empty at first: later walkthroughs go on with what earlier ones made. */
+/** One folder, empty at first: later walkthroughs continue with what earlier ones made. */
 const place = join(scratch, 'guide')
 
 async function shell(line: string) {

@@ -53,7 +53,7 @@ withSandboxes('a package whose program for starting sandboxes', () => {
   })
 })
 
-/** Programs of real machines may run by emulation. */
+/** An architecture that does not exist, because programs for real ones may run by emulation. */
 function ofNoMachine(program: Buffer): Buffer {
   const changed = Buffer.from(program)
   changed.writeUInt16LE(0xfefe, 18)

@@ -11,5 +11,5 @@ export const solver: Agent = agentThat(async (at) => {
   return { kind: 'finished' }
 })
 
-/** Never hears its signal and never returns. */
+/** Ignores its signal and never returns. */
 export const deaf: Agent = agentThat(() => new Promise(() => {}))

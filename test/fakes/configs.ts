@@ -1,7 +1,7 @@
 import { type AgentConfig, type JobConfig, noTask, type TaskConfig, type TrialConfig } from '../../src/core/job.ts'
 import type { Task } from '../../src/core/task.ts'
 
-/** A job's settings as if nothing was asked for; tests change what they are about. */
+/** A job's settings with every default; each test changes what it is about. */
 export function jobConfig(changes: Partial<JobConfig> = {}): JobConfig {
   return {
     jobName: 'test-job',
@@ -54,7 +54,7 @@ export function taskConfig(path: string): TaskConfig {
   return { ...noTask, path }
 }
 
-/** One trial's settings, taken from a job's. */
+/** One trial's settings, derived from a job's. */
 export function trialConfig(changes: Partial<TrialConfig> = {}, job = jobConfig()): TrialConfig {
   const { timeoutMultipliers, environment, verifier, artifacts } = job
   const agent = job.agents[0] ?? agentConfig()
@@ -74,7 +74,7 @@ export function trialConfig(changes: Partial<TrialConfig> = {}, job = jobConfig(
   }
 }
 
-/** A task that exists only in memory, for arithmetic on tasks. */
+/** A task that exists only in memory, for tests that never run it. */
 export function taskNamed(name: string, content = 'c'.repeat(64)): Task {
   const environment = {
     dir: '/nowhere',

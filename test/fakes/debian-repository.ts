@@ -4,7 +4,10 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Writes a folder that apt installs from (`deb [trusted=yes] file:DIR ./`): one package, a program that says its version. */
+/**
+ * Writes a folder that apt installs from (`deb [trusted=yes] file:DIR ./`): one package with a program that prints its
+ * version.
+ */
 export async function writeRepository(dir: string, name: string, versions: readonly string[]): Promise<void> {
   const stanzas: string[] = []
   await mkdir(dir, { recursive: true })

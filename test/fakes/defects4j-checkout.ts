@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** A checkout of Defects4J with one project, whose repository has a history; gives the commit of the fix. */
+/** A Defects4J checkout with one project, whose repository has a history; returns the commit of the fix. */
 export function makeCheckout(dir: string): string {
   const [, line = ''] = readFileSync('data/defects4j/fixture.jsonl', 'utf8').trim().split('\n')
   const { patch, triggers, relevant } = JSON.parse(line)

@@ -1,19 +1,19 @@
-/** Something that goes wrong with the next requests of a kind. */
+/** A fault in the next requests of a kind. */
 export interface Fault {
-  /** Told `POST /sandboxes`, or the name of a call. */
+  /** Matched against `POST /sandboxes`, or the name of a call. */
   readonly when: RegExp
-  /** How many requests it hits. */
+  /** How many requests it affects. */
   times: number
   /** `drop`: the connection breaks. */
   readonly what:
     | 'drop'
     | { readonly delayMs: number }
     | { readonly answer: number; readonly message: string; readonly headers?: Record<string, string> }
-  /** True: the request is carried out before its answer is lost or replaced. */
+  /** True: the request is carried out before its response is lost or replaced. */
   readonly late?: boolean
 }
 
-/** The faults that a stand-in has in store, taken as requests come. */
+/** The faults a stand-in still has to deliver, consumed as requests arrive. */
 export class Faults {
   private readonly list: Fault[] = []
   /** Every request so far. */

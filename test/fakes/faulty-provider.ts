@@ -1,13 +1,13 @@
 import type { SandboxLease, SandboxProvider, SandboxRequest } from '../../src/core/sandbox.ts'
 
-/** What goes wrong with every sandbox of a provider: some of its methods, replaced, with the real one at hand. */
+/** Faults in every sandbox of a provider: replacements for some methods, which can call the real ones. */
 export interface Faults {
   readonly lease?: (request: SandboxRequest, really: () => Promise<SandboxLease>) => Promise<SandboxLease>
-  /** Given the real sandbox, the methods that behave differently. */
+  /** From the real sandbox, the methods that behave differently. */
   readonly inside?: (real: SandboxLease) => Partial<SandboxLease>
 }
 
-/** A real provider with faults. What it leases is a real sandbox, and really given back unless the fault is just that. */
+/** A real provider with faults. It leases real sandboxes and really releases them, unless that is the fault. */
 export function faultyProvider(real: SandboxProvider, faults: Faults): SandboxProvider {
   const lease = async (request: SandboxRequest) => {
     const owned = await real.lease(request)

@@ -2,7 +2,7 @@ import docker from '../../src/sandboxes/docker.ts'
 import podman from '../../src/sandboxes/podman.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
 
-/** A program that gets as far as one phase of a sandbox's life, says so, and waits there to be killed. */
+/** A program that reaches one phase of a sandbox's life, reports it, and waits there to be killed. */
 const [name, socket, base, stateDir = '', dir = '', phase, network] = process.argv.slice(2)
 const plugin = name === 'docker' ? docker : podman
 const provider = plugin.make(plugin.options.parse({ socket, base, buildNetwork: 'none' }), { env: {}, stateDir })

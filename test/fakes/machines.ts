@@ -10,7 +10,7 @@ import type { Machine } from '../../src/sandboxes/local/machine.ts'
 import { type OwnedMachine, Workshop } from '../../src/sandboxes/local/workshop.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
 
-/** What a stand-in's machine starts from. */
+/** The image that a stand-in's machine starts from. */
 export interface StandInImage {
   /** Absolute layer directories, bottom to top; see `Machines.makeLayer`. */
   readonly layers: readonly string[]
@@ -28,7 +28,7 @@ export interface StandInRequest {
   readonly pids?: number
 }
 
-/** A host of real machines (bubblewrap) for servers that stand in for a cloud: what runs in them runs for real. */
+/** A host of real machines (bubblewrap) for servers that stand in for a cloud: their programs really run. */
 export class Machines {
   private readonly running = new Set<OwnedMachine>()
   private layers = 0
@@ -49,7 +49,7 @@ export class Machines {
     )
   }
 
-  /** Which limits bite on this machine. */
+  /** Which limits are enforced on this machine. */
   get enforces(): Workshop['groups']['enforces'] {
     return this.workshop.groups.enforces
   }
@@ -84,7 +84,7 @@ export class Machines {
     return owned
   }
 
-  /** Does something in a machine and keeps the files it left as a layer. */
+  /** Does some work in a machine and keeps the resulting files as a layer. */
   async makeLayer(image: StandInImage, work: (machine: Machine) => Promise<void>): Promise<string> {
     const owned = await this.start({ image, pids: 4096 })
     try {
@@ -95,7 +95,7 @@ export class Machines {
     }
   }
 
-  /** Builds the Dockerfile of a directory as the local sandbox would. */
+  /** Builds a directory's Dockerfile as the local sandbox would. */
   async buildDockerfile(dir: string, log: (line: string) => void): Promise<StandInImage> {
     const host = makeImageHost(this.workshop, this.base)
     const { signal } = new AbortController()
@@ -103,11 +103,11 @@ export class Machines {
     return { layers, env, workdir }
   }
 
-  /** The files a running machine has changed so far, as a layer that goes on top of those of its image. */
+  /** The files a running machine has changed so far, as a layer on top of its image's. */
   async copyLayer(owned: OwnedMachine): Promise<string> {
     const layer = join(this.dir, 'local', 'layers', `stand-in-${this.layers++}`)
     mkdirSync(layer, { recursive: true })
-    // What was removed is a device there, and pipes are files like others: only cp itself keeps them all.
+    // Removed files are devices there, and pipes are ordinary entries: only cp itself preserves them all.
     await promisify(execFile)('cp', ['-a', `${join(owned.dir, 'upper')}/.`, layer])
     return layer
   }

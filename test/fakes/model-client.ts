@@ -9,17 +9,17 @@ import type {
   ModelRequest,
 } from '../../src/core/model.ts'
 
-/** What the model does in one call: says a text, says more exactly what it replies, or ends otherwise. */
+/** What the model does in one call: reply with a text, reply with specific fields, or end some other way. */
 export type Part =
   | string
   | Partial<ModelReply>
   | ModelOutcome
   | ((request: ModelRequest) => Part)
-  /** Says nothing until it is stopped. */
+  /** Waits until it is stopped. */
   | 'hang'
 
 export interface PlayedClient extends ModelClient {
-  /** Everything it was asked so far. */
+  /** Every request so far. */
   readonly requests: ModelRequest[]
 }
 
@@ -31,7 +31,7 @@ const noFacts: ModelFacts = {
   outputUsdPerToken: null,
 }
 
-/** A model in this process that plays a list of parts, one per call; the last one is played for ever. */
+/** A model in this process that plays a list of parts, one per call; the last one repeats forever. */
 export function playedClient(parts: readonly Part[], facts: Partial<ModelFacts> = {}): PlayedClient {
   const requests: ModelRequest[] = []
   return {
@@ -47,7 +47,7 @@ export function playedClient(parts: readonly Part[], facts: Partial<ModelFacts> 
   }
 }
 
-/** A quarter of the characters. */
+/** A quarter of the number of characters. */
 export function countTokens(messages: readonly ChatMessage[]): number {
   return Math.ceil(messages.reduce((sum, { content }) => sum + content.length, 0) / 4)
 }

@@ -1,6 +1,6 @@
 import type { ModelReply } from '../../src/core/model.ts'
 
-/** What a model says, with nothing unusual about it. */
+/** An ordinary model reply. */
 export function modelReply(text: string, more: Partial<ModelReply> = {}): ModelReply {
   return {
     text,

@@ -15,17 +15,17 @@ export type Behaviour = (response: ServerResponse, request: SeenRequest) => void
 export interface ModelServer {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string
-  /** The requests for replies, in order; those for lists are not among them. */
+  /** The requests for replies, in order; requests for lists are separate. */
   readonly requests: SeenRequest[]
   readonly listRequests: SeenRequest[]
-  /** What the next requests meet, one after the other; the last one stays. */
+  /** The behaviors for the next requests, in order; the last one stays. */
   plan(...behaviours: Behaviour[]): void
-  /** What requests for lists and descriptions of models meet. */
+  /** The behaviors for requests for lists and descriptions of models. */
   planList(...behaviours: Behaviour[]): void
   close(): Promise<void>
 }
 
-/** A real HTTP server on this machine that answers as it is told, faults included. */
+/** A real HTTP server on this machine that answers as planned, faults included. */
 export async function startModelServer(): Promise<ModelServer> {
   const requests: SeenRequest[] = []
   const listRequests: SeenRequest[] = []
@@ -67,7 +67,7 @@ export async function startModelServer(): Promise<ModelServer> {
 
 export const usage = { prompt_tokens: 11, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 4 } }
 
-/** A good reply in OpenAI's dialect, streamed when a stream was asked for. */
+/** A good reply in OpenAI's dialect, streamed if requested. */
 export function says(text: string, message: object = {}, choice: object = {}, document: object = {}): Behaviour {
   return (response, request) => {
     if (request.body?.stream) return void events(...chunksOf(text), '[DONE]')(response, request)
@@ -78,7 +78,7 @@ export function says(text: string, message: object = {}, choice: object = {}, do
   }
 }
 
-/** The pieces of a stream in OpenAI's dialect, the counts last. */
+/** The chunks of a stream in OpenAI's dialect, usage last. */
 export function chunksOf(text: string): object[] {
   const pieces = text.match(text.length > 1000 ? /[\s\S]{1,4096}/g : /[\s\S]{1,3}/g) ?? []
   return [
@@ -93,7 +93,7 @@ export function json(document: unknown, status = 200, headers: Record<string, st
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(document))
 }
 
-/** An error as OpenAI words them. */
+/** An error in OpenAI's format. */
 export function fails(
   status: number,
   message: string,
@@ -108,7 +108,7 @@ export function bytes(body: string | Uint8Array, status = 200): Behaviour {
   return (response) => response.writeHead(status, { 'content-type': 'application/json' }).end(body)
 }
 
-/** A stream of events: objects as JSON, text as it is. */
+/** A stream of events: objects as JSON, text unchanged. */
 export function events(...documents: readonly (object | string)[]): Behaviour {
   return (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -126,7 +126,7 @@ export function cutsAfter(...documents: readonly (object | string)[]): Behaviour
   }
 }
 
-/** A stream that never ends: the same piece again and again, as fast as it is taken. */
+/** A stream that never ends: the same piece over and over, as fast as it is read. */
 export function neverEnds(piece: string): Behaviour {
   return (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -140,13 +140,13 @@ export function neverEnds(piece: string): Behaviour {
   }
 }
 
-/** Takes the request and says nothing, for ever. */
+/** Accepts the request and never replies. */
 export const silent: Behaviour = () => {}
 
-/** Hangs up without a word. */
+/** Hangs up without a reply. */
 export const hangsUp: Behaviour = (response) => response.destroy()
 
-/** The same, later. */
+/** Delays a behavior. */
 export function after(ms: number, behaviour: Behaviour): Behaviour {
   return (response, request) => void setTimeout(() => behaviour(response, request), ms)
 }

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { flagOf } from '../../src/app/generate/own-options.ts'
 
-/** `data/NAME/offline-args.json` as words of a command line: what a pipeline needs to run without a network or a model. */
+/** `data/NAME/offline-args.json` as command-line words: what a pipeline needs to run without a network or a model. */
 export function offlineWords(name: string): string[] {
   const path = join('data', name, 'offline-args.json')
   if (!existsSync(path)) return []

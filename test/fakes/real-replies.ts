@@ -7,14 +7,14 @@ const recorded = JSON.parse(readFileSync(`${import.meta.dirname}/../fixtures/smo
   readonly replies: Readonly<Record<string, Recorded>>
 }
 
-/** What a small real model said; where it comes from stands in the file. */
+/** A recorded reply from a small real model; the file names its source. */
 export function recordedReply(name: string): Recorded {
   const found = recorded.replies[name]
   if (!found) throw new Error(`no reply ${name} was recorded`)
   return found
 }
 
-/** The same as an answer of a client. */
+/** The same as a client's answer. */
 export function realReply(name: string): Answer {
   const { text, finish } = recordedReply(name)
   return replies(text, { finish })

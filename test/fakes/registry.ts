@@ -4,12 +4,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 
-/** A stand-in for a registry of images, on loopback: one image, in the parts that engines ask for when they pull. */
+/** A stand-in for an image registry on loopback: one image, in the parts that engines request when they pull. */
 export interface TestRegistry extends AsyncDisposable {
-  /** As a task names the image. */
+  /** The image's name as a task would give it. */
   readonly image: string
   readonly address: string
-  /** Paths asked for, in order. */
+  /** Requested paths, in order. */
   readonly asked: readonly string[]
 }
 

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
-/** What `sky` does with jobs, on this machine: runs them as SkyPilot would, lists and cancels them. */
+/** A `sky` for jobs on this machine: runs them as SkyPilot would, lists and cancels them. */
 const scripted = `#!/usr/bin/env node
 const fs = require('node:fs'), { spawn } = require('node:child_process')
 const { parse } = require(${JSON.stringify(resolve('node_modules/yaml'))})
@@ -29,7 +29,7 @@ if (word === 'launch') {
 }
 `
 
-/** Puts a `sky` into a folder, for a PATH; it keeps its jobs there. */
+/** Installs a `sky` into a folder for use on PATH; it stores its jobs there. */
 export function installSky(dir: string): void {
   mkdirSync(dir, { recursive: true })
   writeFileSync(join(dir, 'sky'), scripted)

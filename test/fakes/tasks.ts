@@ -6,7 +6,7 @@ export interface TaskFiles {
   readonly toml?: string
   readonly solve?: string
   readonly test?: string
-  /** More files by their path in the task, null for one to leave out; `.sh` files become executable. */
+  /** More files by path in the task, null to leave one out; `.sh` files become executable. */
   readonly files?: Readonly<Record<string, string | null>>
 }
 
@@ -14,7 +14,7 @@ export const passingTest =
   '[ "$(cat /answer)" = 42 ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt'
 export const passingSolve = 'echo 42 > /answer; echo solved'
 
-/** Writes a small task: its solution writes 42 to /answer, its tests look for it there. Returns its directory. */
+/** Writes a small task: its solution writes 42 to /answer, where its tests look for it. Returns its directory. */
 export async function writeTask(root: string, name: string, task: TaskFiles = {}): Promise<string> {
   const dir = join(root, name)
   const files: Record<string, string | null> = {

@@ -3,7 +3,7 @@ import { modelReply } from './model-reply.ts'
 
 export type Answer = (request: ModelRequest, options: CallOptions) => ModelOutcome | Promise<ModelOutcome>
 
-/** A client that answers as it is told, one answer after the other, throwing included; the last one stays. */
+/** A client that gives prepared answers in order, errors included; the last one repeats. */
 export function clientThat(...answers: Answer[]): ModelClient & { readonly asked: ModelRequest[] } {
   const asked: ModelRequest[] = []
   const facts = {
@@ -27,7 +27,7 @@ export function clientThat(...answers: Answer[]): ModelClient & { readonly asked
   }
 }
 
-/** A reply with some usual counts. */
+/** A reply with typical token counts. */
 export function replies(text: string, more: Partial<ModelReply> = {}): Answer {
   const reply = modelReply(text, {
     usage: { inputTokens: 10, cacheTokens: 4, outputTokens: 3 },

@@ -9,18 +9,20 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { writeTask } from '../fakes/tasks.ts'
 import { type Attack, attacks, honest } from './attacks.ts'
 
-/** A kind of sandbox that has to hold. */
+/** A kind of sandbox that has to withstand the attacks. */
 export interface AbusedKind {
   readonly name: string
-  /** Its options, `key=value`, once it is there. */
+  /** Its options, `key=value`, available once it runs. */
   readonly options?: () => readonly string[]
-  /** What is left of its sandboxes, by name. */
+  /** The names of what is left of its sandboxes. */
   readonly left: (stateDir: string) => Promise<readonly string[]> | readonly string[]
-  /** Attacks that mean nothing there, each with the reason. */
+  /** Attacks that make no sense for it, each with the reason. */
   readonly exceptions?: Readonly<Record<string, string>>
 }
 
-/** What attacks use besides the programs of a test image: this machine's own Python, with its standard library, and more. */
+/**
+ * What attacks use besides the programs of a test image: for example this machine's Python with its standard library.
+ */
 export function attackPrograms(): string[] {
   const isPython = (name: string) => /^python3\.\d+$/.test(name) && existsSync(`/usr/bin/${name}`)
   const python = readdirSync('/usr/lib').filter(isPython)
@@ -32,7 +34,7 @@ export function attackPrograms(): string[] {
 
 const settings = ['kernel/core_pattern', 'kernel/hostname', 'vm/swappiness', 'fs/file-max']
 
-/** Runs every hostile task in one job, beside honest ones, and looks for what it did to its reward and to this machine. */
+/** Runs every hostile task in one job next to honest ones, and checks its reward and what it did to this machine. */
 export function abuseSuite({ name: kind, options = () => [], left, exceptions = {} }: AbusedKind): void {
   const scratch = mkdtempSync(join(tmpdir(), 'ot-abuse-'))
   const secret = `OT_ABUSE_SECRET_VALUE-${process.pid}`
@@ -83,7 +85,7 @@ export function abuseSuite({ name: kind, options = () => [], left, exceptions = 
     }
     expect(ends, ran.stderr.slice(-2000)).toEqual(expected)
     expect(Object.keys(hostile).length).toBeGreaterThanOrEqual(60)
-    // Nothing of the host was reached, changed or shown.
+    // Nothing on the host was reached, changed or revealed.
     expect(calls).toBe(0)
     expect(hostState()).toEqual(before)
     expect(bystander.exitCode).toBe(null)
@@ -92,7 +94,7 @@ export function abuseSuite({ name: kind, options = () => [], left, exceptions = 
     expect(ran.stdout + ran.stderr).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/)
     expect(linksOut(jobs)).toEqual([])
     expect(found(jobs, '(', '-name', 'leak', '-o', '-name', 'ns', '-o', '-name', 'raw', ')')).toEqual([])
-    // Everything is gone.
+    // Nothing is left.
     expect(await left(join(cache, 'ot-agent'))).toEqual([])
     const cleaned = await ot('clean')
     expect(cleaned.code, cleaned.stderr).toBe(0)
@@ -122,7 +124,7 @@ export function abuseSuite({ name: kind, options = () => [], left, exceptions = 
   }
 }
 
-/** What no sandbox may change: marks in folders of the host, and settings of its kernel. */
+/** What no sandbox may change: marks in folders of the host, and kernel settings. */
 function hostState(): unknown {
   const marks = ['/etc', '/tmp', '/', '/root'].filter((dir) => existsSync(join(dir, 'ot-abuse')))
   const read = (name: string) => readFileSync(`/proc/sys/${name}`, 'utf8')
@@ -141,7 +143,7 @@ function linksOut(root: string): string[] {
   })
 }
 
-/** What `find` finds, which follows no link. */
+/** The output of `find`, which follows no links. */
 function found(root: string, ...how: string[]): string[] {
   const { stdout } = spawnSync('find', [root, ...how, '-print0'], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
   return stdout.split('\0').filter(Boolean)

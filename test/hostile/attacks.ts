@@ -1,16 +1,19 @@
 /** One hostile task: what its agent does instead of solving it. */
 export interface Attack {
-  /** Bash, run as root by the agent. `$PORT` is a service on the host's loopback, `@$ABSTRACT` one on an abstract socket. */
+  /**
+   * Bash, run as root by the agent. `$PORT` is a service on the host's loopback, `@$ABSTRACT` one on an abstract
+   * socket.
+   */
   readonly agent: string
-  /** The tests, where they are not the usual ones. They write 1 only for an honest solution. */
+  /** Tests other than the usual ones. They write 1 only for an honest solution. */
   readonly test?: string
-  /** Further lines of task.toml. */
+  /** More lines for task.toml. */
   readonly toml?: string
   readonly files?: Readonly<Record<string, string>>
 }
 
 const forge = 'echo 1 > /logs/verifier/reward.txt'
-/** A program that pays for whatever it is asked to do. */
+/** A program that writes a reward whatever it is asked to do. */
 const payer = '#!/bin/dash\\necho 1 > /logs/verifier/reward.txt; echo 42; exit 0\\n'
 const plant = (path: string) => `rm -f ${path}; printf '${payer}' > ${path}; chmod 755 ${path}`
 const pythonTest =
@@ -20,7 +23,7 @@ const pythonPays =
 const gitTest =
   'cd /app && git add -A && git -c user.name=t -c user.email=t@t commit -qm test; [ "$(cat /answer)" = 42 ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt; chmod 000 /logs/verifier/reward.txt'
 
-/** Rewards that are forged before the tests, beside them or through links. */
+/** Rewards forged before the tests, next to them, or through links. */
 const rewards: Record<string, Attack> = {
   'reward-planted': { agent: `${forge}; echo '{"reward": 1}' > /logs/verifier/reward.json` },
   'reward-not-a-number': {
@@ -46,7 +49,7 @@ const rewards: Record<string, Attack> = {
   },
 }
 
-/** Processes that outlive the agent, or hinder the end. */
+/** Processes that outlive the agent, or obstruct the shutdown. */
 const processes: Record<string, Attack> = {
   'daemon-forges': {
     agent: `setsid bash -c 'while :; do ${forge}; sleep 0.01; done' < /dev/null > /dev/null 2>&1 & disown; sleep 0.2`,
@@ -88,7 +91,7 @@ const processes: Record<string, Attack> = {
   },
 }
 
-/** Programs and startup files that the tests use. */
+/** Replaced programs and startup files that the tests use. */
 const programs: Record<string, Attack> = {
   'replaces-bash': {
     agent: `cp /bin/dash /tmp/dash; rm -f /usr/bin/bash /bin/bash; printf '${payer}' > /usr/bin/bash; chmod 755 /usr/bin/bash`,
@@ -156,7 +159,7 @@ const programs: Record<string, Attack> = {
   },
 }
 
-/** Files that are hard to copy, to remove or to show. */
+/** Files that are hard to copy, remove or display. */
 const files: Record<string, Attack> = {
   'deep-tree': {
     agent: `python3 -c 'import os; os.chdir("/logs/artifacts"); [(os.mkdir("d"), os.chdir("d")) for _ in range(3000)]'`,
@@ -193,7 +196,7 @@ const files: Record<string, Attack> = {
   'archive-bomb': { agent: 'head -c 500000000 /dev/zero | gzip -9 > /logs/artifacts/bomb.gz' },
 }
 
-/** Ways out of the sandbox. `escaped` files are looked for on the host afterwards. */
+/** Ways out of the sandbox. The host is searched for `escaped` files afterwards. */
 const escapes: Record<string, Attack> = {
   'writes-kernel-settings': {
     agent: `for f in kernel/core_pattern kernel/hostname vm/swappiness fs/file-max; do echo owned > /proc/sys/$f; done; echo h > /proc/sysrq-trigger; mount -o remount,rw /proc/sys; true`,
@@ -245,7 +248,7 @@ const escapes: Record<string, Attack> = {
   },
 }
 
-/** Text that harms those who show or parse it. */
+/** Text that harms programs which display or parse it. */
 const texts: Record<string, Attack> = {
   'floods-output': { agent: 'head -c 200000000 /dev/zero | tr "\\0" x; true' },
   'endless-line-of-errors': { agent: 'head -c 50000000 /dev/urandom >&2; true' },
@@ -272,7 +275,7 @@ const texts: Record<string, Attack> = {
   },
 }
 
-/** Honest solutions that look odd: they must be paid, or the suite would prove nothing. */
+/** Honest solutions that look suspicious: they must get their reward, or the suite would prove nothing. */
 export const honest: Record<string, Attack> = {
   'honest-plain': { agent: 'echo 42 > /answer' },
   'honest-with-a-server': { agent: 'echo 42 > /answer; sleep 1000 > /dev/null 2>&1 & disown' },

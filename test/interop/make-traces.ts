@@ -1,4 +1,5 @@
-// Writes a job with hand-made trajectories and exports it, message by message, as parquet and JSON lines: something for Harbor, pyarrow and datasets to judge.
+// Writes a job with handmade trajectories and exports it, message by message, as parquet and JSON lines, for Harbor,
+// pyarrow and datasets to judge.
 import { join, resolve } from 'node:path'
 import { DatasetFiles } from '../../src/app/traces/dataset-files.ts'
 import { traceMaker } from '../../src/app/traces/trace-maker.ts'

@@ -17,7 +17,7 @@ const reason = missing.length > 0 ? ` (skipped: ${missing.join(', ')} missing)` 
 describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reason}`, async () => {
   const privileges = missing.length > 0 ? null : await findPrivileges(tmpdir(), { ids: 'host' })
   const manyUsers = privileges?.manyUsers ?? false
-  /** The files of the host's /usr belong to nobody inside an ordinary user's sandbox. */
+  /** In an ordinary user's sandbox, the files of the host's /usr belong to `nobody`. */
   const removable = privileges?.mode === 'root' ? '/usr/bin/env' : '/etc/hosts'
   let state: string
   let workshop: Workshop
@@ -82,7 +82,7 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
     })
   }
 
-  /** What a shell says inside a sandbox that starts from the image. */
+  /** A shell's output inside a sandbox that starts from the image. */
   async function inside(image: Image, script: string): Promise<string> {
     const { base, layers, env, workdir: cwd, user } = image
     const owned = await workshop.make({
@@ -212,7 +212,7 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
   test('two processes that build the same layer both get it', async () => {
     await write({ Dockerfile: `FROM x\nRUN sleep 0.2; echo ${Date.now()} > /raced` })
     vi.resetModules()
-    // A second copy of the module knows nothing of the first one's work, as in another process.
+    // A second copy of the module does not know what the first one did, as in another process.
     const other: typeof import('../../src/sandboxes/local/image.ts') = await import(
       '../../src/sandboxes/local/image.ts'
     )

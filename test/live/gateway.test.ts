@@ -13,7 +13,7 @@ import { parseTrajectory } from '../parse-trajectory.ts'
 
 const agent = { name: 'tester', version: '1', model: 'fake/model', sessionId: 's1' }
 
-/** Asks in one API, as a program inside would; prints the status and the body. */
+/** Sends a request in one of the APIs, as a program inside would; prints the status and the body. */
 const asker = `
 const [url, header, key, body] = process.argv.slice(1)
 const response = await fetch(url, { method: 'POST', headers: { [header]: key, 'content-type': 'application/json' }, body })

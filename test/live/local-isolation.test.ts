@@ -102,7 +102,8 @@ describe.skipIf(missingPrograms().length > 0)('what a local sandbox sees of the 
   test('a second file system root can be used instead of the host’s', async () => {
     const rootfs = join(scratch, 'rootfs')
     mkdirSync(join(rootfs, 'only-here'), { recursive: true })
-    // A root file system of borrowed directories is enough to run a static command list: here the host's own programs, copied.
+    // A root file system of borrowed directories can run a fixed list of commands: here copies of the host's own
+    // programs.
     const { execFileSync } = await import('node:child_process')
     const copy =
       'set -e; cd "$1"; for p in sh ls cat; do b=$(readlink -f "$(command -v $p)"); mkdir -p bin; cp "$b" bin/$p; for l in $(ldd "$b" | grep -o "/[^ ]*"); do mkdir -p ".$(dirname "$l")"; cp -L "$l" ".$l"; done; done; mkdir -p proc dev tmp etc'

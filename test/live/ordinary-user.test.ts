@@ -8,15 +8,15 @@ import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
 
 const run = promisify(execFile)
 const isRoot = process.getuid?.() === 0
-/** Whether that user can run the Apptainer of this machine, or of this checkout. */
+/** Whether that user can run the Apptainer of this machine or of this checkout. */
 const hasApptainer = ['apptainer', resolve('node_modules/.cache/apptainer/usr/bin/apptainer')].some(
   (program) => isRoot && spawnSync('setpriv', ['--reuid', '65534', program, '--version']).status === 0,
 )
 
-/** On machines with GPUs, drivers are often mounted in a directory beside this one. */
+/** On machines with GPUs, drivers are often mounted in a directory next to this one. */
 const driverDir = '/usr/local/src'
 
-/** The same laws again, in a process that is not root: the checkout is bound to a place that user can reach. */
+/** The same laws again, in a process without root: the checkout is bind-mounted where that user can reach it. */
 describe('the sandbox contract holds for an ordinary user', () => {
   test.skipIf(!isRoot || missingPrograms().length > 0)(
     'in local (needs root to become one, and bubblewrap)',
@@ -51,11 +51,11 @@ interface Outcome {
 interface How {
   readonly subordinateIds?: boolean
   readonly config?: string
-  /** A directory of the machine that something else is mounted on. */
+  /** A directory of the machine on which something else is mounted. */
   readonly mounted?: string
-  /** Which laws: those whose titles match. */
+  /** Only the laws whose titles match. */
   readonly laws?: string
-  /** So many laws hold at least. */
+  /** The minimum number of laws that must hold. */
   readonly least?: number
 }
 

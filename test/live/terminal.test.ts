@@ -12,7 +12,7 @@ import { plainEnvironment } from '../contracts/environment.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'ot-terminal-'))
 const size = { cols: 160, rows: 40 }
-/** Longer than any test: a wait that is not ended by the shell being idle fails the test. */
+/** Longer than any test: a wait that does not end when the shell is idle fails the test. */
 const hourMs = 3_600_000
 
 describe.skipIf(missingPrograms().length > 0)('a terminal in a local sandbox (needs bubblewrap)', () => {
@@ -47,13 +47,13 @@ describe.skipIf(missingPrograms().length > 0)('a terminal in a local sandbox (ne
     return session
   }
 
-  /** Types a line and waits until the shell is back. */
+  /** Types a line and waits for the shell to return. */
   async function run(session: TerminalSession, line: string): Promise<string> {
     await session.send(`${line}\n`, { ms: hourMs, wait: 'idle' })
     return (await session.look()).text
   }
 
-  /** Types into a program that has no prompt of ours, and waits until the screen shows something. */
+  /** Types into a program without a prompt of ours, and waits until the screen shows something. */
   async function type(session: TerminalSession, keys: string, until: RegExp | ((screen: string) => boolean)) {
     await session.send(keys, { ms: 1, wait: 'full' })
     const shown = typeof until === 'function' ? until : (screen: string) => until.test(screen)
@@ -160,7 +160,7 @@ describe.skipIf(missingPrograms().length > 0)('a terminal in a local sandbox (ne
   test('tells the program its new size', async () => {
     const session = await openSession()
     session.resize(100, 30)
-    // The shell shows its prompt again when the size changes, which looks like the end of a command.
+    // On a resize the shell prints its prompt again, which looks like the end of a command.
     expect(await type(session, 'stty size\n', /30 100/)).toContain('30 100')
   })
 

@@ -8,11 +8,11 @@ import { until } from '../slurm-cluster.ts'
 import { tempDir } from '../trees.ts'
 
 const atOnce = 4
-/** Eight of them share each dataset. */
+/** Every eight of them share a dataset. */
 const variants = Array.from({ length: 104 }, (_, i) => ({ name: `v${i}`, keep: Math.floor(i / 8) + 1 }))
 const names = variants.map(({ name }) => name)
 
-/** The outcome of a variant: a line in a file for each time that it is run, and a score. */
+/** A variant's outcome: appends a line to a file each time it runs, and writes a score. */
 const measure = `echo "$2" >> "$3/measured.txt"; echo '{"tasks":{"one":[1],"two":[0]}}' > "$1/result.json"`
 
 test('an ablation of more than a hundred variants that is killed runs no finished variant again', {
@@ -63,7 +63,7 @@ test('an ablation of more than a hundred variants that is killed runs no finishe
   const times = (variant: string) => measured().filter((line) => line === variant).length
   expect([...finished].filter((variant) => times(variant) !== 1)).toEqual([])
   expect(names.filter((variant) => times(variant) === 0)).toEqual([])
-  // A kill may hit commands that have written their line and not been noted as finished; no others run twice.
+  // A kill may hit commands that have written their line but are not yet recorded as finished; no others run twice.
   expect(measured().length).toBeLessThanOrEqual(variants.length + atOnce)
 
   const report = await start('report', '--json').ended
@@ -71,7 +71,7 @@ test('an ablation of more than a hundred variants that is killed runs no finishe
   expect(JSON.parse(report.stdout)).toMatchObject({ tests: variants.length - 1, missing: [] })
 })
 
-/** Variants with a result, by what is on the disk. */
+/** Variants with a result on disk. */
 function finishedIn(out: string): string[] {
   const index: { cells: { variant: string; id: string }[] } = JSON.parse(readFileSync(join(out, 'cells.json'), 'utf8'))
   const done = readdirSync(join(out, 'cells')).filter((id) => existsSync(join(out, 'cells', id, 'result.json')))

@@ -14,7 +14,7 @@ import { mutators } from '../../src/stages/makers/bug-injection/mutate.ts'
 import { runStage } from '../contracts/stage.ts'
 import { alternatives, provider, scratch, withSandboxes } from '../e2e/kit.ts'
 
-/** A package that strangers wrote, with the tests that it ships; tape runs them. */
+/** A third-party package with its own tests, and tape, which runs them. */
 const packages = ['minimist@1.2.8', 'tape@2.14.1']
 const home = join(scratch, 'installed')
 const reachable = await installed()

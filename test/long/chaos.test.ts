@@ -21,14 +21,14 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true })
 })
 
-/** How a trial ends: with a reward and the agent's reason to stop, or blamed on the model with a code. */
+/** How a trial ends: with a reward and the agent's stop reason, or blamed on the model with an error code. */
 type Ending = { readonly reward: number; readonly stop: string } | { readonly code: string }
 
 const solved: Ending = { reward: 1, stop: 'task-complete' }
 const unread: Ending = { reward: 0, stop: 'parse-errors' }
 const connection: Ending = { code: 'ApiConnectionError' }
 
-/** What befalls the second turn of a trial each time it comes to it, and how such a trial must end. */
+/** What happens to a trial's second turn every time it is requested, and how such a trial must end. */
 const troubles: readonly (readonly [kind: string, always: boolean, ending: Ending])[] = [
   ['drop', true, connection],
   ['cut', true, connection],
@@ -52,7 +52,7 @@ const troubles: readonly (readonly [kind: string, always: boolean, ending: Endin
   ['bad-utf8', false, solved],
 ]
 const perTrouble = 2
-/** Trials that meet only what passes: one request of five goes wrong in one of these ways, twice in a row at most. */
+/** Trials with only transient faults: one request in five fails in one of these ways, at most twice in a row. */
 const weatherKinds = ['rate-limit', 'server-error', 'drop', 'cut', 'proxy-page', 'not-json']
 const badTurns = ['malformed', 'missing-fields', 'wrong-command', 'truncated', 'refusal', 'bad-utf8']
 const perRequest = 0.2 / (weatherKinds.length + badTurns.length)
@@ -63,7 +63,7 @@ interface Planned {
   readonly name: string
   readonly ending: Ending
   readonly faults: readonly object[]
-  /** Words in front of the instruction, to fill the context. */
+  /** Words before the instruction, to fill the context. */
   readonly padding?: number
 }
 
@@ -102,7 +102,7 @@ describe.skipIf(missingPrograms().length > 0)('chaos (needs bubblewrap)', () => 
     const wrong = planned.filter(({ name, ending }) => JSON.stringify(ended.get(name)) !== JSON.stringify(ending))
     expect(wrong.map(({ name, ending }) => ({ name, expected: ending, got: ended.get(name) }))).toEqual([])
     for (const [name, dir] of finished('chaos')) {
-      // Nothing is asked when the first prompt cannot fit.
+      // If the first prompt does not fit, no request is made.
       if (name === 'context-full') continue
       const { steps } = JSON.parse(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8'))
       expect(steps.length).toBeGreaterThan(0)
@@ -211,19 +211,19 @@ async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGINT'): Pro
   await once(child, 'exit')
 }
 
-/** The directories of finished trials, by their tasks. */
+/** The directories of finished trials, by task. */
 function finished(job: string): Map<string, string> {
   const dir = join(scratch, 'jobs', job)
   const names = readdirSync(dir).filter((name) => existsSync(join(dir, name, 'result.json')))
   return new Map(names.map((name) => [name.split('__')[0] ?? name, join(dir, name)]))
 }
 
-/** The ending of every trial, by its task. */
+/** The ending of every trial, by task. */
 function endings(job: string): Map<string, Ending> {
   return new Map(
     [...finished(job)].map(([task, dir]) => {
       const { exception_info: exception, verifier_result: verified, agent_result: agent } = resultIn(dir)
-      // A conversation that outgrew its model is told of as an exception too, beside its score.
+      // A conversation that outgrew its model is also reported as an exception, next to its score.
       const ending =
         exception && exception.exception_type !== 'ContextLengthExceededError'
           ? { code: exception.exception_type }
@@ -237,7 +237,7 @@ function resultIn(dir: string) {
   return JSON.parse(readFileSync(join(dir, 'result.json'), 'utf8'))
 }
 
-/** No sandbox, and no process whose files are in ours. */
+/** Checks that there is no sandbox left, and no process with files in our scratch folder. */
 function expectNothingLeft(): void {
   expect(readdirSync(join(scratch, 'cache/ot-agent/local/sandboxes'))).toEqual([])
   const pids = readdirSync('/proc').filter(

@@ -23,7 +23,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 const owner = { job: 'calls', trial: 'one' }
 const environment = plainEnvironment(scratch)
 
-/** What a trial spares the engine. */
+/** Engine requests that a trial avoids. */
 onEachEngine(stateDir, ({ name, started, makeProvider }) => {
   test('a small tree arrives right under the root as it is: bytes, modes and links', async () => {
     const source = mkdtempSync(join(scratch, 'small-'))
@@ -38,7 +38,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     symlinkSync('bytes', join(source, 'link'))
     await using box = await makeProvider().lease({ owner, environment })
     await box.uploadDir(source, '/small')
-    // The second time something is there.
+    // In the second round the files already exist.
     for (let round = 0; round < 2; round++) {
       const seen = await box.exec(
         ['sh', '-c', 'stat -c "%a %u %n" bytes closed closed/*; readlink link; sh closed/run*'],
@@ -101,7 +101,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
         '/logs/verifier:\n\n/tests:\nkept\n',
       )
       expect(paths().filter((path) => path.includes('volumes'))).toEqual([])
-      // Podman would trip over a container that ends by itself.
+      // Podman has trouble with a container that exits by itself.
       expect(paths().some((path) => path.endsWith('/stop'))).toBe(name === 'podman')
       ask.mockClear()
       expect(await box.alive()).toBe(true)
@@ -168,7 +168,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
       return `${exitCode} ${stdout}`
     }
     try {
-      // Signals that shells ignore in the background, letters that detach terminals, descriptors of process 1.
+      // Signals that background shells ignore, characters that detach terminals, descriptors of process 1.
       expect(await run('kill -INT $$; echo alive')).toBe('130 ')
       expect(await run('printf "\u0010\u0011 through"')).toBe('0 \u0010\u0011 through')
       expect((await box.exec(['cat'], { stdin: '-n is no option' })).stdout).toBe('-n is no option')
@@ -184,7 +184,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     }
   })
 
-  // Process 1, the entrypoint itself, and then the shell on the streams.
+  // Process 1, the entrypoint itself, and the shell on the streams.
   const untilThree = 'n=0; until [ $n -gt 2 ]; do n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; done'
   test.each([
     ['ends at once', 'exit 0'],

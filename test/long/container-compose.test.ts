@@ -31,7 +31,7 @@ function environment(files: Readonly<Record<string, string>>, changes = {}) {
   return plainEnvironment(dir, changes)
 }
 
-/** A server that counts: it answers with how often it was asked, and which words it was built and started with. */
+/** A server that replies with its number of requests so far and the words it was built and started with. */
 const counter =
   'socket(S,2,1,6);bind(S,pack("Sna4x8",2,8080,"\\0\\0\\0\\0"))||die;listen(S,5);open(F,"/word");$w=<F>;chomp $w;' +
   'while(accept(C,S)){$n++;syswrite C,"$n $w $ENV{WORD}\\n";close C}'
@@ -77,7 +77,7 @@ describe('with a compose program', { skip: skipReason !== null, meta }, () => {
           'built\nseedconf\n$5 by the job\n',
         )
         expect(await sh(box, ask)).toBe('1 argued told\n')
-        // An engine that may set up no packet filter, as ours here, shows no more than that it understood.
+        // An engine without a packet filter, like ours here, can only show that it understood the request.
         const query = { filters: JSON.stringify({ label: [`${ownedLabel}=${box.id}`] }) }
         const { body } = await started().engine.ask({ method: 'GET', path: '/networks', query })
         expect(body).toEqual([expect.objectContaining({ Internal: true })])
@@ -117,7 +117,7 @@ describe('with a compose program', { skip: skipReason !== null, meta }, () => {
         })
         expect(record.end).toMatchObject({ kind: 'scored', rewards: { reward: 1 } })
         expect(record.isolation).toBe('shared')
-        // The trial does not wait long for its sandbox to be gone.
+        // The trial does not wait long for its sandbox to disappear.
         await expect.poll(() => everything(started()), { timeout: 60_000, interval: 500 }).toEqual([])
       })
 

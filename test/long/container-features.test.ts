@@ -21,7 +21,7 @@ const stateDir = join(scratch, 'state')
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 let count = 0
-/** An environment of its own with these files. */
+/** A new environment with these files. */
 function environment(files: Readonly<Record<string, string>>, changes: Partial<Environment> = {}): Environment {
   const dir = join(scratch, `environment-${++count}`)
   mkdirSync(dir, { recursive: true })
@@ -35,7 +35,7 @@ const fromBase = (...lines: string[]) => ({ Dockerfile: [`FROM ${baseImage}`, ..
 const owner = { job: 'features', trial: 'one' }
 const sh = async (box: SandboxLease, script: string) => (await box.exec(['sh', '-c', script])).stdout
 
-/** Processes of this machine with such a command line. */
+/** Processes on this machine with such a command line. */
 function runningLike(words: string): string[] {
   return readdirSync('/proc').filter((pid) => {
     try {
@@ -246,10 +246,10 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     const place = environment(fromBase(`RUN ${limit} > /limit; grep CapBnd /proc/self/status | cut -f2 > /bound`))
     await using box = await makeProvider().lease({ owner, environment: place })
     expect(await sh(box, 'cat /limit')).toBe(`${4096 * 2 ** 20}\n`)
-    // Docker's builder cannot be told which capabilities to leave out.
+    // Docker's builder has no option to drop capabilities.
     if (name === 'podman')
       expect(BigInt(`0x${(await sh(box, 'cat /bound')).trim()}`) & ((1n << 13n) | (1n << 27n))).toBe(0n)
-    // Podman's builder lets a RUN go on when its build was given up.
+    // Podman's builder lets a RUN continue after its build was abandoned.
     if (name === 'podman') return
     const slow = environment(fromBase('RUN sleep 7655'), { buildTimeoutSec: 3 })
     await expect(makeProvider().prepare?.(slow)).rejects.toMatchObject({ code: 'EnvironmentStartTimeoutError' })
@@ -272,7 +272,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     const said: string[] = []
     const log = (line: string) => void said.push(line)
     const box = await makeProvider().lease({ owner, environment: environment({}), log })
-    // From outside, as no program of the base image can trace process 1.
+    // From outside, because no program in the base image can trace process 1.
     const end = async (generation: number) => {
       const look = async () => (await inspectContainer(started().engine, `${box.id}-${generation}`))?.pid ?? 0
       let pid = 0
@@ -282,7 +282,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
       }
       await expect.poll(isUp, { timeout: 20_000 }).toBe(true)
       process.kill(pid, 'SIGKILL')
-      // An engine hears of it a moment later.
+      // The engine notices a moment later.
       await expect.poll(look, { timeout: 20_000 }).not.toBe(pid)
     }
     const running = box.exec(['sh', '-c', 'echo kept > /kept; sleep 765'])

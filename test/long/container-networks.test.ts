@@ -36,10 +36,10 @@ const answer =
 const isUp = `(: < /dev/tcp/127.0.0.1/${port}) 2>/dev/null`
 const listen = (box: SandboxLease) =>
   sh(box, `setsid perl -e '${answer}' > /dev/null 2>&1 & until ${isUp}; do sleep 0.05; done; echo up`)
-/** What answers at each of these addresses. */
+/** A script that prints what answers at each of these addresses. */
 const reach = (addresses: readonly string[]) =>
   `${addresses.map((at) => `timeout 10 bash -c "cat < /dev/tcp/${at}/${port}" 2>/dev/null &`).join('\n')}\nwait`
-/** A busy machine may not answer at once. */
+/** A busy machine may be slow to answer. */
 const soon = { timeout: 60_000 }
 const links = 'tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " " | tr "\\n" " "'
 
@@ -50,7 +50,7 @@ async function addressOf({ engine }: TestEngine, box: SandboxLease): Promise<str
   return Object.values(Networks)[0]?.IPAddress ?? ''
 }
 
-/** A service of the machine on which the engine runs, on all its addresses. */
+/** A service on the engine's machine, on all its addresses. */
 async function openHostService({ pid }: TestEngine) {
   const script = `require('net').createServer((s) => s.on('error', () => {}).end('the host\\n')).listen(${port}, '::', () => console.log('up'))`
   const inside = ['-t', String(pid), '-n']
@@ -58,7 +58,7 @@ async function openHostService({ pid }: TestEngine) {
   const exit = once(child, 'exit')
   await once(child.stdout, 'data')
   return {
-    /** Every address that the machine has, those of its bridges with the way there. */
+    /** Every address of the machine; link-local ones, such as those of bridges, with their interface. */
     addresses: () => {
       const said = execFileSync('nsenter', [...inside, 'ip', '-o', 'addr'], { encoding: 'utf8' })
       return [...said.matchAll(/inet6? ([^/ ]+)/g)].map(([, at = '']) => (at.startsWith('fe80') ? `${at}%eth0` : at))
@@ -146,7 +146,8 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         const all = [...host.addresses(), first, '127.0.0.1', '0.0.0.0', '::1', '::ffff:127.0.0.1']
         expect(await sh(box, reach(all))).toBe('')
         expect(await sh(box, 'cat /proc/net/if_inet6 2>/dev/null')).toBe('')
-        // With network the host is there, by the first hop: the service is one that can be reached.
+        // With network, the host is reachable through the first hop, which shows that the service can be reached at
+        // all.
         await using open = await lease(isPublic)
         const outside = host.addresses().filter((at) => at !== '127.0.0.1')
         await expect.poll(() => sh(open, reach(outside)), soon).toContain('the host')
@@ -169,7 +170,7 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         const look = `${links} > /links; (${reach(host.addresses()).replaceAll('\n', ' ')}) > /heard`
         const seen = async (changes: Partial<Environment>, options = {}) => {
           const provider = makeProvider({ buildNetwork: undefined, ...options })
-          // A number of its own, so that no layer of an earlier build is taken for it.
+          // A unique number, so that no layer of an earlier build is reused.
           const place = environment({ Dockerfile: `FROM ${baseImage}\nRUN : ${count}; ${look}\n` }, changes)
           await using box = await provider.lease({ owner, environment: place })
           return await sh(box, 'cat /links /heard')

@@ -18,7 +18,7 @@ const agentThatRuns = (script: string) =>
   })
 const scored = (reward: number) => ({ kind: 'scored', rewards: { reward } })
 
-/** Whole trials whose agent changes the system that is going to run its tests, in containers. */
+/** Complete trials in containers whose agent changes the system that will run its tests. */
 onEachEngine(stateDir, ({ started, makeProvider }) => {
   test('the forger is paid nothing, whatever it replaces', async () => {
     const provider = makeProvider()

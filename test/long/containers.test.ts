@@ -25,7 +25,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'ot-containers-'))
 const context = { env: {}, stateDir: join(scratch, 'state') }
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-/** All the example tasks but the one that needs git, which is more than a program with libraries. */
+/** All example tasks except the one that needs git, which is more than a program with libraries. */
 const tasks = readdirSync('examples/tasks').filter((name) => name !== 'git-purge-secret')
 const more =
   'comm join paste nl tac cksum md5sum sha1sum fold split csplit rev column expand tsort shuf bzip2 xz perl make mawk egrep zcat gunzip zgrep'.split(
@@ -64,12 +64,12 @@ onEachEngine(
       900_000,
     )
 
-    // Last: an engine may end what a dead process asked for while the next test counts what is there.
+    // Last, because an engine may finish a dead process's request while the next test counts what is left.
     test.each(['building', 'creating', 'running', 'freezing'])(
       'a process killed while %s leaves nothing that a cleaning does not find',
       async (phase) => {
         await killedWhile(phase, started())
-        // An engine may still be at what the dead process asked for last; then the next cleaning finds it.
+        // An engine may still be working on the dead process's last request; then the next cleanup finds the result.
         const left = async () => {
           await makeProvider().reap()
           return everything(started())

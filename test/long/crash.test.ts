@@ -11,7 +11,7 @@ import { passingSolve, writeTask } from '../fakes/tasks.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'ot-crash-'))
 const cache = join(scratch, 'cache')
-/** With the starter, and without it: the ways in which local sandboxes begin. */
+/** The two ways in which local sandboxes start: with the starter, and without it. */
 const ways = { crash: [], 'crash-without-starter': ['--ek', 'ids=host'] } as const
 type Way = keyof typeof ways
 const jobDirOf = (way: Way) => join(scratch, 'jobs', way)
@@ -33,7 +33,7 @@ describe.skipIf(missingPrograms().length > 0)('kill -9 at any moment (needs bubb
       while (moments.length < kills) {
         const ms = Math.round(100 + Math.random() * 1400)
         moments.push(ms)
-        // Most often its first sandbox is waited for: on a busy machine that alone takes longer.
+        // Usually the kill waits for the first sandbox, which alone takes longer on a busy machine.
         if (!(await killedAfter(way, ms, moments.length % 4 !== 0))) break
       }
       const last = await finished(way)
@@ -41,7 +41,7 @@ describe.skipIf(missingPrograms().length > 0)('kill -9 at any moment (needs bubb
       expect(last.code, `${seen}\n${last.stderr}`).toBe(0)
       expectEveryTrialOnce(jobDirOf(way), seen)
       ot('clean')
-      // The last processes of killed runs may be about to end.
+      // The last processes of killed runs may still be exiting.
       await vi.waitFor(() => expectNothingLeft(seen), { timeout: 60_000 })
     },
     600_000,
@@ -63,7 +63,7 @@ function namesInSandboxes(): readonly string[] {
   return existsSync(dir) ? readdirSync(dir) : []
 }
 
-/** Runs the job's line and kills it; false when it was done before. */
+/** Runs the job's command line and kills it; false if it finished first. */
 async function killedAfter(way: Way, ms: number, fromSandbox: boolean): Promise<boolean> {
   const child = start(way)
   child.stderr.resume()

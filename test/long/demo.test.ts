@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { needs } from '../needs.ts'
 import { lookAtDemo } from '../view-demo.ts'
 
-// An empty project with the packed package, as its users have it.
+// An empty project with the packed package installed, as users have it.
 const project = mkdtempSync(join(tmpdir(), 'demo-'))
 const inProject = (program: string, ...args: string[]) => spawnSync(program, args, { cwd: project, encoding: 'utf8' })
 const demo = (out: string, ...words: string[]) =>
@@ -16,7 +16,7 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
   const out = join(project, 'demo')
 
   beforeAll(() => {
-    // Other tests run the program that is built already: it is not built again.
+    // Other tests are running the built program: do not rebuild it.
     const packed = spawnSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', project], {
       encoding: 'utf8',
     })
@@ -28,7 +28,7 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
     writeFileSync(join(project, 'package.json'), '{ "name": "mine", "private": true }\n')
     const installed = inProject('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', `./${filename}`)
     expect(installed.status, installed.stderr).toBe(0)
-    // npm warns of scripts that packages run when they are installed: we have none.
+    // npm warns about install scripts in packages: ours has none.
     expect(installed.stderr).not.toMatch(/ot-agent|prepare/)
   })
   afterAll(() => rmSync(project, { recursive: true, force: true }))
@@ -58,10 +58,10 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
       expect({ reward, agent }).toEqual({ reward: 1, agent: 'terminus-2' })
       expect(conversations.length).toBeGreaterThan(5)
     }
-    // A model's own replies: not all of its traces are kept.
+    // Replies from a real model: not all of its traces are kept.
     expect(first.stdout).toMatch(/^student +6 +6$/m)
     expect(first.stdout).toMatch(/^(turns|loops|solved) .*(too-few-turns|loop|reward-too-low) \d+/m)
-    // What it suggests next can be copied into a shell.
+    // The commands it suggests can be pasted into a shell.
     const said = `${first.stdout}${first.stderr}`
     const tips = [...said.matchAll(/^ +(npx ot-agent (?:eval compare|recipe explain|recipe check) .*?) {3}/gm)]
     expect(tips).toHaveLength(3)

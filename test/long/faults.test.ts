@@ -29,14 +29,14 @@ for (const dir of [scratch, jobs, join(scratch, 'home'), join(scratch, 'home/che
 }
 const hasDisk = canMount(jobs)
 const trials = 4
-/** No other process of this machine sleeps just as long. */
+/** A duration that no other process on this machine sleeps for. */
 const nap = `1.${process.pid}`
 
-/** Tests that need memory, and take their failure to get it for the agent's. */
+/** Tests that need memory, and blame the agent if they cannot get it. */
 const hungryTest = `dd if=/dev/zero of=/dev/null bs=150M count=1 || { echo 0 > /logs/verifier/reward.txt; exit; }
 ${passingTest}`
 
-/** A control group whose processes can be counted out, where tests may make one. */
+/** A control group with a process limit that can be exhausted, if tests may create one. */
 const pids = join('/sys/fs/cgroup/pids', `ot-faults-${process.pid}`)
 const hasPids = canMake(pids)
 
@@ -57,12 +57,12 @@ afterAll(() => {
 
 const becomeUser = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
 
-/** The same line as a user who is not root, with a checkout that user can reach. */
+/** The same command line as a user without root, with a checkout that user can reach. */
 const home = join(scratch, 'home')
 const asUser = `mount --bind ${resolve('.')} ${home}/checkout && cd ${home}/checkout && export XDG_CACHE_HOME=${home} HOME=${home} &&
 exec ${becomeUser.join(' ')} "$@"`
 
-/** What is taken from the runner while trials are under way, and how it is given back. */
+/** What the runner loses while trials are running, and how to restore it. */
 interface Fault {
   readonly take: (pid: number) => void
   readonly restore: (pid: number) => void
@@ -73,13 +73,13 @@ const descriptors: Fault = {
   restore: (pid) => prlimit(pid, 'nofile', '4096'),
 }
 
-/** Above the sandboxes' own groups: what they take is killed although none has reached a limit of its own. */
+/** Applies above the sandboxes' own groups: their processes are killed although none has reached its own limit. */
 const memory: Fault = {
   take: () => writeFileSync(join(sandboxes(), 'memory.limit_in_bytes'), '64M'),
   restore: () => writeFileSync(join(sandboxes(), 'memory.limit_in_bytes'), '-1'),
 }
 
-/** Its last byte goes to a file that has nothing to do with the job. */
+/** A file unrelated to the job takes the disk's last byte. */
 const disk: Fault = {
   take: () => void spawnSync('dd', ['if=/dev/zero', `of=${jobs}/filler`, 'bs=64k'], { stdio: 'ignore' }),
   restore: () => rmSync(join(jobs, 'filler')),
@@ -189,7 +189,7 @@ describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null 
   },
 )
 
-/** Runs the job's line, after a line of shell. */
+/** Runs the job's command line after a line of shell. */
 function start(job: string, args = ['-n', String(trials)], before = `echo $$ > ${pids}/cgroup.procs; exec "$@"`) {
   const line = ['run', '-p', join(scratch, 'tasks'), '-a', 'oracle', '-e', 'local', '-q']
   const where = ['-o', jobs, '--job-name', job]
@@ -212,7 +212,7 @@ function start(job: string, args = ['-n', String(trials)], before = `echo $$ > $
   return {
     pid: child.pid ?? 0,
     ended,
-    /** Agents are at work in their sandboxes. */
+    /** Agents are working in their sandboxes. */
     sleeps: () => until(() => napping() > 0),
     says: (pattern: RegExp) => until(() => pattern.test(stderr)),
   }
@@ -225,7 +225,7 @@ async function expectRerun(job: string): Promise<void> {
   expectNothingLeft()
 }
 
-/** How the trials of a job ended: with a reward, or who took the blame. */
+/** How a job's trials ended: with a reward, or blamed on a boundary. */
 function endings(job: string): object[] {
   const dir = join(jobs, job)
   return readdirSync(dir)
@@ -258,7 +258,7 @@ function commandOf(pid: string): string {
   }
 }
 
-/** Only the soft limit: it can be raised again. A process's own user may always do that. */
+/** Only the soft limit, which can be raised again. The process's own user may always do that. */
 function prlimit(pid: number, name: 'nofile' | 'nproc', limit: string, as: readonly string[] = []): void {
   const [program = '', ...args] = [...as, 'prlimit', `--pid=${pid}`, `--${name}=${limit}:`]
   execFileSync(program, args)

@@ -58,7 +58,10 @@ import { packDirToBytes } from '../../src/lib/tar.ts'
 import { parseTrajectory } from '../parse-trajectory.ts'
 import { type ForeignParser, hunt } from './fuzz.ts'
 
-/** New inputs for every commit; a failure names the seed, and `OT_AGENT_FUZZ_SEED=N` repeats it (`random` tries new ones). */
+/**
+ * New inputs for every commit; a failure names the seed, and `OT_AGENT_FUZZ_SEED=N` repeats it (`random` tries new
+ * ones).
+ */
 const seed = seedOf(process.env.OT_AGENT_FUZZ_SEED)
 const milliseconds = Number(process.env.OT_AGENT_FUZZ_MS ?? 1000)
 const scratch = await mkdtemp(join(tmpdir(), 'ot-agent-fuzz-'))
@@ -272,7 +275,7 @@ async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 700) yield bytes.subarray(at, at + 700)
 }
 
-/** Rows as DuckDB packs them. */
+/** Rows in a parquet file written by DuckDB. */
 async function parquetOf(rows: readonly unknown[]): Promise<Buffer> {
   const [from, to] = [join(scratch, 'rows.jsonl'), join(scratch, 'rows.parquet')]
   writeFileSync(from, rows.map(json).join('\n'))
@@ -315,7 +318,7 @@ const parquets = ['pyarrow-default', 'pyarrow-delta', 'pyarrow-pages-v2'].map((n
   file(`${fixtures}/task-parquet/${name}.parquet`),
 )
 
-/** As recipes write datasets. */
+/** A parquet file as recipes write datasets. */
 async function zstdParquet(): Promise<Buffer> {
   const path = join(scratch, 'zstd.parquet')
   await using sql = await SqlDatabase.open({ memoryMb: 256, threads: 1, tempDir: join(scratch, 'tmp') })
@@ -703,7 +706,7 @@ test.each(parsers.map((parser) => [parser.name, parser] as const))(
   async (name, parser) => {
     const found = await hunt(parser, { seed, milliseconds, slowSec: 10 })
     if (typeof found === 'number') return expect(found).toBeGreaterThan(parser.samples.length)
-    // Not in the temporary folder of the tests, which is gone when they end.
+    // Not in the tests' temporary folder, which is removed when they end.
     mkdirSync('.scratch', { recursive: true })
     const kept = join('.scratch', `ot-agent-fuzz-${seed}-${name.replaceAll(/\W+/g, '-')}${parser.ending ?? ''}`)
     writeFileSync(kept, found.input)

@@ -4,22 +4,22 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { makeRandom, type Random } from '../../src/lib/random.ts'
 
-/** Reads bytes that someone else wrote, from memory or from a file that holds them. */
+/** Parses untrusted bytes, from memory or from a file. */
 export interface ForeignParser {
   readonly name: string
-  /** Sound inputs, from which the others are made. */
+  /** Valid inputs, from which the others are derived. */
   readonly samples: readonly (string | Uint8Array)[]
-  /** How the file ends; absent when it reads no file. */
+  /** The file's extension; absent if it reads no file. */
   readonly ending?: string
   read(input: { readonly bytes: Buffer; readonly text: string; readonly path: string }): unknown
-  /** Names of the errors it may throw beside UserError; its callers turn them into one. */
+  /** Names of the errors it may throw besides UserError; its callers convert them. */
   readonly errors?: readonly string[]
 }
 
 export interface Hunt {
   readonly seed: number
   readonly milliseconds: number
-  /** One input that takes more processor time counts as a hang: other tests run beside this one. */
+  /** An input that takes more CPU time counts as a hang; CPU time, because other tests run at the same time. */
   readonly slowSec: number
 }
 
@@ -28,7 +28,7 @@ export interface Found {
   readonly input: Buffer
 }
 
-/** Feeds a parser damaged input until the time is over; the same seed gives the same inputs in the same order. */
+/** Feeds a parser damaged input until the time is up; the same seed gives the same inputs in the same order. */
 export async function hunt(parser: ForeignParser, { seed, milliseconds, slowSec }: Hunt): Promise<Found | number> {
   const samples = parser.samples.map((sample) => Buffer.from(sample as string))
   const path = join(tmpdir(), `ot-agent-fuzz-${process.pid}-${Math.abs(seed)}${parser.ending ?? ''}`)
@@ -65,7 +65,7 @@ export async function hunt(parser: ForeignParser, { seed, milliseconds, slowSec 
   }
 }
 
-/** A sound input has to be read: of what is refused at once nothing more would be tried. */
+/** A valid input has to be accepted: if it were refused outright, nothing more would be tested. */
 async function problemWith(
   parser: ForeignParser & { readonly isSound?: boolean },
   input: Parameters<ForeignParser['read']>[0],
@@ -94,7 +94,7 @@ interface Watched {
   readonly path: string | null
 }
 
-/** Kills this process with a message when one input is read for ever: nothing else can interrupt it. */
+/** Kills this process with a message if an input is read forever: nothing else can interrupt it. */
 function watchdog(watched: Watched) {
   const beats = new Int32Array(new SharedArrayBuffer(4))
   const code = `
@@ -116,7 +116,7 @@ function watchdog(watched: Watched) {
   return { beat: (nth: number) => void Atomics.store(beats, 0, nth), stop: () => worker.terminate() }
 }
 
-/** What parsers stumble over. */
+/** Strings that parsers stumble over. */
 const tokens = [
   ...[
     '{',
@@ -216,7 +216,7 @@ function damage(random: Random, bytes: Buffer, samples: readonly Buffer[]): Uint
   }
 }
 
-/** Puts another value in the place of a value of JSON, YAML or TOML: such input gets past the syntax. */
+/** Replaces a value in JSON, YAML or TOML with another one: such input gets past the syntax. */
 function otherValue(random: Random, bytes: Buffer): Uint8Array {
   const text = bytes.toString('latin1')
   const places = [...text.matchAll(/"(?:[^"\\\n]|\\.)*"|\btrue\b|\bfalse\b|\bnull\b|-?\d+(?:\.\d+)?/g)].slice(0, 2000)

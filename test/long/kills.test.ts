@@ -20,7 +20,7 @@ const temporary = at('tmp')
 const env = { ...process.env, XDG_CACHE_HOME: at('cache'), TMPDIR: temporary }
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-/** A command, and where it writes. Some can go on after a kill, the others appear whole or not at all. */
+/** A command and its output path. Some can resume after a kill; the output of others appears whole or not at all. */
 interface Work {
   readonly words: readonly string[]
   readonly out: string
@@ -75,7 +75,7 @@ describe(`kill -9 at ${kills} random moments`, needs('bwrap', 'unshare', 'nsente
       await toItsEnd(name, work)
       wholeMs.set(name, performance.now() - begun)
       whole.set(name, namesBelow(work.out))
-      // What replaces something needs something to replace.
+      // The overwrite needs something to overwrite.
       if (name !== 'overwrite') await reset(name)
     }
     clean()
@@ -89,7 +89,7 @@ describe(`kill -9 at ${kills} random moments`, needs('bwrap', 'unshare', 'nsente
       const ms = Math.round((0.1 + 0.85 * random.next()) * wholeMs.get(name)!)
       const begun = performance.now()
       if (!(await killedAfter(ms, work))) {
-        // The machine was busier when it was first measured.
+        // The machine was busier at the first measurement.
         wholeMs.set(name, performance.now() - begun)
         if (name !== 'overwrite') await reset(name)
         continue
@@ -104,10 +104,10 @@ describe(`kill -9 at ${kills} random moments`, needs('bwrap', 'unshare', 'nsente
         left.filter((path) => /\.tmp$|\.tmp\/|(^|\/)owner\.json$|\.owner-after-/.test(path)),
         seen,
       ).toEqual([])
-      // Nothing, or all of it; what was to be replaced is there, old or new.
+      // Nothing, or everything; for an overwrite, the old or the new output.
       if (!work.goesOn)
         expect([name === 'overwrite' ? whole.get(name) : [], whole.get(name)], seen).toContainEqual(left)
-      // Killed after all of it was there: the same command would refuse to write over it.
+      // Killed after its output was complete: the same command would refuse to overwrite it.
       if (!work.goesOn && name !== 'overwrite' && left.length > 0) await reset(name)
     }
     expect(moments.length).toBe(kills)
@@ -157,7 +157,7 @@ async function makeJob(dir: string, trials: number): Promise<void> {
   )
 }
 
-/** Puts what a command works on back to how it was before its first run. */
+/** Restores a command's files to how they were before its first run. */
 async function reset(name: string): Promise<void> {
   const { out } = works[name]!
   rmSync(out, { recursive: true, force: true })
@@ -166,7 +166,7 @@ async function reset(name: string): Promise<void> {
 }
 
 function start({ words }: Work): ChildProcess {
-  // A process group of its own, which is killed as a whole.
+  // In its own process group, which is killed as a whole.
   return spawn(process.execPath, [resolve('bin/ot-agent.js'), ...words], {
     ...{ env, detached: true, stdio: ['ignore', 'ignore', 'pipe'] },
   })
@@ -182,7 +182,7 @@ async function toItsEnd(name: string, work: Work): Promise<void> {
   expect(code, `${name}: ${said}`).toBe(0)
 }
 
-/** False when it was done before. */
+/** False if it finished first. */
 async function killedAfter(ms: number, work: Work): Promise<boolean> {
   const child = start(work)
   child.stderr?.resume()
@@ -203,8 +203,8 @@ function clean(...words: string[]): string {
 }
 
 /**
- * Everything in the state directory but finished bases and layers, which are a cache, and the marks of the dead, which other PID
- * namespaces need for a day.
+ * Everything in the state directory except finished bases and layers, which are a cache, and the marks of dead
+ * processes, which other PID namespaces need for a day.
  */
 function stateFiles(): string[] {
   return namesBelow(state).filter(
@@ -212,7 +212,7 @@ function stateFiles(): string[] {
   )
 }
 
-/** Links are not followed. */
+/** Does not follow links. */
 function namesBelow(dir: string): string[] {
   const found = execFileSync('find', [dir, '-mindepth', '1', '-printf', '%P\\n'], {
     encoding: 'utf8',

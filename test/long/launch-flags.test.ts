@@ -48,7 +48,7 @@ const usual: Readonly<Record<string, readonly string[]>> = {
   eval: ['--eval-benchmark', 'org/tasks', '--eval-model', 'org/model'],
 }
 
-/** A value that is not the default, and what else it takes to see the difference. */
+/** A value other than the default, and whatever else is needed to see the difference. */
 type Try = readonly [value: string, ...more: string[]]
 
 const everywhere: Readonly<Record<string, Try>> = {
@@ -83,7 +83,7 @@ const topology: Readonly<Record<string, Try>> = {
   image: ['/i.sif'],
 }
 
-/** By job type, every listed flag that is for it. */
+/** The listed flags of each job type. */
 const flags: Readonly<Record<string, Readonly<Record<string, Try>>>> = {
   datagen: {
     ...everywhere,
@@ -218,7 +218,7 @@ describe.each(Object.entries(flags))('every flag of %s changes what would be sub
 
 test('every flag that help lists is for some job type', () => {
   const tried = new Set(Object.values(flags).flatMap((each) => Object.keys(each)))
-  // test/e2e/launch-training.test.ts tries those of training.
+  // test/e2e/launch-training.test.ts covers the training flags.
   const training = /^(Training|Arguments of LLaMA-Factory)/
   const inCommand = ['job_type', 'config', 'dry_run', 'explain', 'json']
   const left = settingSpecs

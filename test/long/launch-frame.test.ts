@@ -17,7 +17,7 @@ import { planServer } from '../../src/run/launch/plan-server.ts'
 import { until } from '../slurm-cluster.ts'
 import { facts } from '../slurm-launches.ts'
 
-/** A script of a launch that runs one command, in a directory of its own; CLAIM in the command is the file of its claim. */
+/** A launch script that runs one command in its own directory; CLAIM in the command stands for its claim file. */
 function script(command: readonly string[], restarts = 0) {
   const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
   const path = join(dir, 'job.sh')
@@ -34,7 +34,8 @@ function start(path: string, link = 0) {
   return { child, ended, said: () => readFileSync(log, 'utf8') }
 }
 
-// Most of them wait, for looks that a launch takes every few seconds: all at once, they take as long as the longest.
+// Most of them wait for checks that a launch makes every few seconds: run concurrently, they take as long as the
+// longest.
 test.concurrent('work that ended well is marked done, and is not done again', async () => {
   const { path, marks, dir } = script([
     'bash',
@@ -102,7 +103,7 @@ test.concurrent.each([
     expect(existsSync(join(marks, 'unit.end'))).toBe(false)
     expect(await next.ended).toBe(0)
     expect(readdirSync(marks)).toEqual(['unit.done'])
-    // Work that was done is not done again; work that failed is.
+    // Successful work is not repeated; failed work is.
     expect(readFileSync(log, 'utf8')).toBe(code === 0 ? 'first\n' : 'first\nagain\n')
   },
   240_000,

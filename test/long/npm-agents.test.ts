@@ -26,7 +26,7 @@ import { parseTrajectory } from '../parse-trajectory.ts'
 const providerKey = 'sk-provider-secret-0123456789'
 const offline = '[environment]\nallow_internet = false\n'
 const toml = `schema_version = "1.2"\n${offline}`
-/** Offers a tool over MCP, from a program inside, and a skill. */
+/** Provides a tool over MCP, from a program inside, and a skill. */
 const offering = {
   toml: `${toml}skills_dir = "/skills"
 [[environment.mcp_servers]]
@@ -52,16 +52,16 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     'environment/skills/fly/SKILL.md': '---\nname: fly\ndescription: How to flap well\n---\nFlap.\n',
   },
 }
-/** Not at the root, whose listing tells how many processes there are. */
+/** Not in the root folder, whose listing reveals how many processes there are. */
 const replayed = { toml, files: { 'environment/Dockerfile': 'FROM debian:12\nWORKDIR /work\n' } }
 const plugins = { pi, codex, 'claude-code': claudeCode, opencode, 'gemini-cli': geminiCli, 'qwen-coder': qwenCoder }
-/** Kept from run to run, as a user's own cache is. */
+/** Kept between runs, like a user's own cache. */
 const toolsCache = resolve('node_modules/.cache/ot-agent')
 const reachable = reachesRegistry()
-// As on the machine of whoever runs a job: nothing of it may get inside.
+// As on the machine of the user who runs a job; none of it may get inside.
 process.env.OPENAI_API_KEY = providerKey
 
-/** Which of the four APIs each of them speaks. */
+/** Which of the four APIs each agent uses. */
 const dialects: Record<keyof typeof plugins, string> = {
   pi: 'openai-chat',
   codex: 'openai-responses',
@@ -129,7 +129,8 @@ function describeEach(name: keyof typeof plugins) {
       )
       const tools = JSON.stringify(trajectory.agent.tool_definitions)
       const told = JSON.stringify(trajectory)
-      // One knows no MCP and reads where the server is; one names tools first, and describes them when it is asked.
+      // One does not support MCP and reads where the server is; another lists tool names first and describes them on
+      // request.
       expect(name === 'pi' || name === 'qwen-coder' ? told : tools).toContain(name === 'pi' ? 'sky.mjs' : 'moon_phase')
       expect(told).toContain('How to flap well')
       expect(record.metadata).toMatchObject({ model_calls: ofAgent.length, model_calls_succeeded: ofAgent.length })
@@ -144,8 +145,9 @@ function describeEach(name: keyof typeof plugins) {
     },
   )
 
-  // qwen-coder takes a command as over when it exits, and loses what is still in the terminal then; on a busy machine that is the last line.
-  // gemini-cli tells the model of its skills in the order in which their files were read, which is another one now and then.
+  // qwen-coder considers a command finished when it exits and loses pending terminal output; on a busy machine that is
+  // the last line.
+  // gemini-cli lists its skills in the order their files were read, which occasionally changes.
   const isSteady = !['qwen-coder', 'gemini-cli'].includes(name)
   const again = { ...skip, ...(!isSteady && { retry: 2 }) }
 
@@ -175,7 +177,7 @@ function describeEach(name: keyof typeof plugins) {
   })
 }
 
-/** The built program, with the tools that are there already; gives what it prints. */
+/** Runs the built program with the installed tools; returns its output. */
 async function otAgent(argv: readonly string[]): Promise<string> {
   const env = { ...process.env, XDG_CACHE_HOME: dirname(toolsCache) }
   const { stdout } = await promisify(execFile)(process.execPath, ['bin/ot-agent.js', ...argv], { env })
@@ -196,7 +198,7 @@ function play(name: string, agent: Agent, client: ModelClient, task: TaskFiles =
   return playTrial({ agent, client, config, task })
 }
 
-/** Looks, once the agent is done, at every file it was given and at the environment its commands had. */
+/** Once the agent is done, looks at every file it was given and at the environment of its commands. */
 function watched(agent: Agent, seen: string[]): Agent {
   return {
     ...agent,

@@ -13,7 +13,7 @@ import { readTree, tempDir } from '../trees.ts'
 
 const trials = 200
 const killsEachWay = 10
-/** The hidden file that a process is killed over while it writes it stays; nobody takes it for anything. */
+/** A process killed while writing a hidden file leaves it behind; every reader ignores it. */
 const halfWritten = /^\.(owner-)?[^/]*\.(tmp|json)$/
 
 test(`jobs pack and jobs unpack killed ${killsEachWay} times each at random moments lose nothing`, async () => {
@@ -23,7 +23,7 @@ test(`jobs pack and jobs unpack killed ${killsEachWay} times each at random mome
   for (const command of ['pack', 'unpack']) {
     const moments: number[] = []
     while (moments.length < killsEachWay) {
-      // Node needs a while to start; most of the kills should come after that.
+      // Node takes a while to start; most kills should come after that.
       const ms = Math.round(100 + Math.random() * 2500)
       moments.push(ms)
       await killedAfter(ms, command, jobDir)

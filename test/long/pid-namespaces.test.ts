@@ -69,7 +69,7 @@ describe('runs of several PID namespaces that share a cache', {
     }
   }, 300_000)
 
-  // Node is the first process there, and collects only what it started itself.
+  // Node is the first process there, and reaps only its own children.
   test('end their sandboxes where process 1 does not reap what a killed command leaves', async () => {
     const toml = 'schema_version = "1.2"\n[agent]\ntimeout_sec = 1\n[environment]\nallow_internet = false\n'
     const task = await writeTask(join(scratch, 'slow'), 'slow', { toml, solve: 'sleep 1000' })

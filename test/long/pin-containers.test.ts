@@ -25,7 +25,7 @@ const agents: Record<string, Plugin<Agent>> = { forger, nop, oracle }
 const stanza = (name: string, version: string) =>
   `Package: ${name}\nStatus: install ok installed\nArchitecture: all\nVersion: ${version}\nMaintainer: nobody\nDescription: none\n`
 
-/** A package database without packages: what is installed is written down, apt has nothing to do. */
+/** A package database without packages: installations are recorded, and apt has nothing to do. */
 const dockerfileOn = (image: string) => `FROM ${image}
 RUN mkdir -p /var/lib/dpkg/updates /var/lib/dpkg/info
 COPY status /var/lib/dpkg/status

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { makeTempDir } from '../make-task.ts'
 
-/** A folder with real rows that were downloaded, PIPELINE.jsonl each; none of them is part of this repository. */
+/** A folder with downloaded real rows, one PIPELINE.jsonl each; none of them is part of this repository. */
 const folder = process.env.OT_AGENT_TEST_ROWS
 const fileOf = (pipeline: string) => (folder === undefined ? null : join(folder, `${pipeline}.jsonl`))
 
-/** Pipelines that read rows and ask no model. */
+/** Pipelines that read rows and use no model. */
 const pipelines = readdirSync('data').filter(
   (name) => existsSync(`data/${name}/fixture.jsonl`) && !existsSync(`data/${name}/offline-args.json`),
 )

@@ -12,7 +12,7 @@ import { readTree } from '../trees.ts'
 const scratch = mkdtempSync(join(tmpdir(), 'ot-agent-recipe-crash-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-/** A stand-in that says one thing and is done: nothing in its traces depends on the clock. */
+/** A stand-in that says one thing and is done, so that nothing in its traces depends on the clock. */
 const script = join(scratch, 'script.json')
 writeFileSync(
   script,
@@ -40,14 +40,15 @@ const stages = [
 const recipe = join(scratch, 'crash.ts')
 writeFileSync(recipe, `export default ${JSON.stringify({ name: 'crash', seed: 3, stages }, null, 2)}\n`)
 
-// Always the same directory: the tasks of a rollout lie in it, and what they are solved with is part of a trial's name.
+// Always the same directory: it holds the tasks of a rollout, and a trial's name depends on what its task is solved
+// with.
 const dir = join(scratch, 'run')
 const start = () =>
   spawn(process.execPath, ['bin/ot-agent.js', 'recipe', 'run', recipe, '-o', dir, '--shard-rows', '2'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
 
-/** Runs to the end, or is killed after so long; true when it came to its end. */
+/** Lets a process run to its end or kills it after this time; true if it reached its end. */
 async function runFor(child: ChildProcess, ms: number): Promise<boolean> {
   let said = ''
   child.stderr?.on('data', (text) => {

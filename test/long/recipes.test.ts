@@ -31,7 +31,7 @@ function run(recipe: string, out: string, settings: Readonly<Record<string, unkn
 }
 
 const standIn = { model: 'scripted/stand-in', engine: 'scripted' }
-/** What takes a recipe for a cluster to this machine, offline. */
+/** The settings that run a cluster's recipe on this machine, offline. */
 const offline = {
   'benchmarks.packs': 'recipes/demo',
   'benchmarks.benchmarks': ['held-out'],
@@ -44,7 +44,7 @@ const rolled = {
   'rollout.sandbox': 'local',
   'rollout.concurrency': 2,
 }
-/** Whether the pipelines a recipe names are there. */
+/** Whether the pipelines that a recipe names exist. */
 const has = (...names: string[]) => names.every((name) => existsSync(`data/${name}/generate.ts`))
 const given = ({ stages }: Made, id: string) => stages.find((stage) => stage.id === id)?.given
 
@@ -92,7 +92,7 @@ describe('recipes offline', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3
     minutes(30),
     () => {
       const fixtures = ['swesmith', 'issue-tasks', 'superuser', 'tezos'].map((id) => [`${id}.args.source`, 'fixture'])
-      // Judged tasks are rehearsed elsewhere: a judge is named here, and none of these tasks asks for one.
+      // Judged tasks are tested elsewhere: a judge is configured here, but none of these tasks needs one.
       const judge = { model: join(scratch, 'judge.mjs') }
       writeFileSync(judge.model, 'export default () => { throw new Error("nothing is judged here") }\n')
       const checked = ['superuser', 'tezos'].map((id) => [`${id}.args.kind`, 'checked'])

@@ -10,7 +10,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'ot-agent-rehearsals-'))
 const recipes = readdirSync('recipes').filter((name) => name.endsWith('.ts'))
 const minutes = (count: number) => ({ timeout: count * 60_000 })
 
-/** From another directory, without a key, and with a network that leads nowhere. */
+/** From another directory, without a key, and with an unreachable network. */
 function program(...words: string[]) {
   const nowhere = 'http://127.0.0.1:9'
   return spawnSync(process.execPath, [resolve('bin/ot-agent.js'), ...words], {

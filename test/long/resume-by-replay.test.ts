@@ -23,7 +23,7 @@ beforeEach(() => {
   model.typed = typed
 })
 
-/** What the first replies cost. */
+/** The cost of the first replies. */
 const paid = (turns: number) => ({
   turns,
   inputTokens: 50 * turns * (turns + 1),
@@ -125,7 +125,7 @@ withSandboxes('a trial that was interrupted', () => {
       files[`steps/${step}/tests/test.sh`] = `#!/bin/bash\n${passingTest}\n`
     }
     const job = await makeJob(model, { task: { toml, files } })
-    // Its second step is known by its words.
+    // The second step is recognized by its words.
     model.holdsIf = ({ messages }) => JSON.stringify(messages).includes('step two')
     await job.interruptAt(2, 'SIGKILL')
     model.holdsIf = () => true
@@ -213,7 +213,7 @@ function isReplaying(job: JobUnderTest): boolean {
   return existsSync(log) && readFileSync(log, 'utf8').includes('of an interrupted attempt will be replayed')
 }
 
-/** Replies in the trial's exchanges, at work or done. */
+/** The number of replies in the trial's exchanges, running or finished. */
 function turnsIn(job: JobUnderTest): number {
   if (!existsSync(job.dir) || readdirSync(job.dir).length === 0) return 0
   const file = join(job.workDir(), 'agent/exchanges.jsonl')

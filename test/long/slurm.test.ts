@@ -76,7 +76,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(readdirSync(join(dir, 'outputs/tasks/tasks'))).toHaveLength(2)
     expect(await rowsIn(join(scratch, 'published-traces/data/*.parquet'))).toBe(2)
     expect(logsOf(dir, 20_000)).toMatch(/serving stand-in at http:\/\/\S+\/v1, http:\/\/\S+\/v1/)
-    // The servers say where they are only while they answer.
+    // Servers publish their address only while they respond.
     expect(readdirSync(join(dir, 'launches', id)).filter((name) => name.startsWith('endpoint.json'))).toEqual([])
     expect(filesWith(dir, secret)).toEqual([])
     expect(filesWith(join(slurm.dir, 'state'), secret)).toEqual([])
@@ -141,7 +141,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     const [head, worker, ...stops] = started.slice(0, started.length / 2)
     expect(head).toMatch(/^(n\d) start --head --port=PORT --num-gpus=1 --block$/)
     expect(worker).toMatch(/^(n\d) start --address=n\d:PORT --num-gpus=1 --block$/)
-    // Also after the run that failed, and on both nodes.
+    // Even after the failed run, and on both nodes.
     expect(stops.map((line) => line.slice(3))).toEqual(['stop --force', 'stop --force'])
     expect(new Set(stops)).toEqual(
       new Set([`${head?.slice(0, 2)} stop --force`, `${worker?.slice(0, 2)} stop --force`]),
@@ -173,7 +173,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(await countRows(join(dir, 'outputs/recipe'))).toEqual({ rows: 600, distinct: 600 })
   }, 400_000)
 
-  // These need a node each, and are three.
+  // Each of the three needs a node of its own.
   test.concurrent('a job that runs out of time stops, goes on in its restarts and ends the chain when it is done', async () => {
     const dir = join(scratch, 'chain')
     const tasks = await slowTasks(join(scratch, 'slow-chain'), 5, 7)
@@ -257,7 +257,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     return ot('launch', '--cluster', clusterFile, '--experiments-dir', dir, ...words).trim()
   }
 
-  /** A launch that may ask the stand-in for the Hub, which lives in this process. */
+  /** A launch that may contact the stand-in for the Hub, which runs in this process. */
   async function launchTraining(dir: string, ...words: string[]): Promise<string> {
     const args = ['launch', '--cluster', trainingFile, '--experiments-dir', dir, ...words]
     const child = spawn(process.execPath, [program, ...args], { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] })
@@ -272,7 +272,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     return out.trim()
   }
 
-  /** Follows a launch to its end, and does something every second meanwhile. */
+  /** Follows a launch to its end, and calls `meanwhile` every second. */
   async function watch(dir: string, id: string, meanwhile?: () => void, code = 0) {
     const args = [program, 'launch', 'watch', id, '--experiments-dir', dir, '--every', '1', '--json']
     const child = spawn(process.execPath, args, { env: environment(), stdio: ['ignore', 'pipe', 'inherit'] })

@@ -8,10 +8,10 @@ import { needs } from '../needs.ts'
 const program = (...words: string[]) =>
   expect(spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8' })).toMatchObject({ status: 0 })
 
-/** New to the student, and to the evaluation on its card: that one drew from 9000 to 9420. */
+/** New both to the student and to the evaluation on its model card, which drew from 9000 to 9420. */
 const first = 9600
 const count = 8
-/** Of eight tasks, a student that solves 75 to 87 % of all solves this many, 99 times in 100. */
+/** A student that solves 75 to 87 % of all tasks solves at least this many of eight, 99 times in 100. */
 const least = 3
 
 describe('the student of this package', needs('bwrap', 'unshare', 'nsenter'), () => {

@@ -17,9 +17,9 @@ import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
 
 const count = 1000
-/** How many are started, asked or stopped at a time. */
+/** How many are started, queried or stopped at a time. */
 const width = 8
-/** For programs that start, ask or stop sandboxes: far fewer than one more for each sandbox. */
+/** For programs that start, query or stop sandboxes: far fewer than one extra per sandbox. */
 const spare = 150
 const hierarchies = '/sys/fs/cgroup'
 const group = join(hierarchies, `pids/ot-thousand-${process.pid}`)
@@ -41,7 +41,7 @@ describe('a thousand local sandboxes under a process limit', { skip: skipReason 
     mkdirSync(environment.dir)
     const provider = local.make(local.options.parse({ pids: 64 }), { env: {}, stateDir })
     const lease = () => provider.lease({ owner: { job: 'thousand', trial: 'idle' }, environment })
-    // The first one makes what all of them share.
+    // The first one creates what all of them share.
     await (await lease())[Symbol.asyncDispose]()
     move(group)
     const before = leftovers(stateDir)
@@ -59,7 +59,7 @@ describe('a thousand local sandboxes under a process limit', { skip: skipReason 
   }, 600_000)
 })
 
-/** What is there of processes, descriptors, mounts, control groups and directories. */
+/** The current processes, descriptors, mounts, control groups and directories. */
 function leftovers(stateDir: string): unknown {
   return {
     children: children(),
@@ -72,7 +72,7 @@ function leftovers(stateDir: string): unknown {
   }
 }
 
-/** The name of the control groups of a state directory's sandboxes. */
+/** The name of the control groups for a state directory's sandboxes. */
 function groupsOf(stateDir: string): string {
   return `ot-agent-${createHash('sha256').update(join(stateDir, 'local')).digest('hex').slice(0, 8)}`
 }
@@ -87,7 +87,7 @@ async function inTurn<T>(work: (i: number) => PromiseLike<T> | undefined): Promi
   return results
 }
 
-/** Together with the programs that this process keeps: one of them starts sandboxes, and has others that remove them. */
+/** Moves this process and the programs it keeps: one of them starts sandboxes, and has others that remove them. */
 function move(to: string): void {
   const waiting = [String(process.pid)]
   for (let pid = waiting.pop(); pid !== undefined; pid = waiting.pop()) {

@@ -120,7 +120,7 @@ describe('a static export', needs('chromium'), () => {
     await page.until(`document.querySelectorAll('.mark').length === 2`)
     await page.press('j')
     await page.until(`document.querySelector('.screen').innerText.includes('<script>')`)
-    // Before the first turn is the beginning of the recording.
+    // Going back from the first turn leads to the beginning of the recording.
     await page.press('k')
     await page.press('k')
     await page.until(`document.querySelector('.timeline input').value === '0'`)

@@ -107,7 +107,7 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     await page.until(`document.querySelector('.subagent .subagent .turn')?.innerText.includes('the innermost speaks')`)
     await open(`${alpha}?turn=5`)
     await page.until(`document.querySelector('.turn.marked')?.id === 'turn-5'`)
-    // The continuation says that it continues in the first file.
+    // The continuation refers back to the first file.
     await page.evaluate('new Promise((resolve) => setTimeout(resolve, 300))')
     expect(await count('.turn')).toBe(5)
   })
@@ -117,7 +117,7 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     await page.until(`document.querySelectorAll('.mark').length === 2`)
     await page.press('j')
     await page.until(`document.querySelector('.screen').innerText.includes('<script>')`)
-    // Of the minute in which nothing happened two seconds are left.
+    // Two seconds remain of the idle minute.
     expect(await page.evaluate<number>(`Number(document.querySelector('.timeline input').max)`)).toBeLessThan(6)
     await page.press(' ')
     await page.until(`document.querySelector('.screen').innerText.includes('big output')`)

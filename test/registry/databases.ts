@@ -7,15 +7,15 @@ import { raw } from '../../src/registry/sql.ts'
 import { needs } from '../needs.ts'
 import { type PostgresServer, startPostgres } from '../postgres.ts'
 
-/** Where a test makes registries. */
+/** What a test uses to create registries. */
 export interface Kit {
-  /** A directory for files of the test. */
+  /** A directory for the test's files. */
   readonly scratch: string
   /** The address of a new, empty database. */
   fresh(): Promise<string>
 }
 
-/** Runs the same tests on a file and on a PostgreSQL that is started for them. */
+/** Runs the same tests on a file and on a PostgreSQL server started for them. */
 export function onBothDatabases(title: string, suite: (kit: Kit) => void): void {
   const scratch = mkdtempSync(join(tmpdir(), 'ot-registry-'))
   afterAll(() => rmSync(scratch, { recursive: true, force: true }))
@@ -41,7 +41,7 @@ export function onBothDatabases(title: string, suite: (kit: Kit) => void): void 
   })
 }
 
-/** The number that a query of the test gives. */
+/** The number that a test's query returns. */
 export async function numberOf(address: string, query: string): Promise<number> {
   const { openRegistry } = await import('../../src/registry/open.ts')
   const { z } = await import('zod')

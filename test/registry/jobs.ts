@@ -14,13 +14,13 @@ import { agentRecord } from '../traces.ts'
 export interface JobToMake {
   readonly id: string
   readonly records: readonly TrialRecord[]
-  /** How many trials the job planned; by default those that it has. */
+  /** How many trials the job planned; by default as many as it has. */
   readonly planned?: number
   readonly startedAt?: string
   readonly layout?: Layout
 }
 
-/** Writes a finished job, as a run leaves it. */
+/** Writes a finished job as a run would leave it. */
 export async function makeJob(dir: string, job: JobToMake): Promise<string> {
   const { id, records, planned = records.length, startedAt = '2026-11-15T00:00:00.000000Z', layout = 'harbor' } = job
   const config = defaultJobConfig({ jobName: id, jobsDir: dirname(dir) })
@@ -85,7 +85,7 @@ export interface TrialToMake {
 
 let made = 0
 
-/** A trial of a task, with an id of its own. */
+/** A trial of a task, with a unique ID. */
 export function trialOf(ask: TrialToMake): TrialRecord {
   const { task, reward = 1, state = 'scored', attempt = 0, model = 'hosted_vllm/org/student', over = {} } = ask
   const base = agentRecord({ name: `${task}__${attempt}` })

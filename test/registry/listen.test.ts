@@ -12,7 +12,7 @@ import { makeJob, trialOf } from './jobs.ts'
 
 onBothDatabases('listeners', (kit: Kit) => {
   let made = 0
-  /** Evaluates a model by writing the job of one trial. */
+  /** Evaluates a model by writing a job with one trial. */
   const evaluateWith =
     (seen: string[], state: 'scored' | 'failed' = 'scored'): Evaluate =>
     async ({ model }) => {
@@ -43,7 +43,7 @@ onBothDatabases('listeners', (kit: Kit) => {
     const models = Array.from({ length: 200 }, (_, i) => `org/model-${i}`)
     await trained(registry, models)
     const seen: [string[], string[]] = [[], []]
-    // One job serves all: what counts here is who takes which model.
+    // They all share one job: this test is about who takes which model.
     const job = await makeJob(join(kit.scratch, 'shared'), { id: 'shared', records: [trialOf({ task: 'a' })] })
     const evaluate =
       (mine: string[]): Evaluate =>

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
 import { writeTask } from '../fakes/tasks.ts'
 
-/** What a job holds at one moment: all of its processes together, and the mounts and control groups of the machine. */
+/** What a job uses at one moment: all of its processes together, and the machine's mounts and control groups. */
 interface Held {
   readonly trials: number
   readonly memoryKiB: number
@@ -39,7 +39,7 @@ describe.skipIf(missingPrograms().length > 0)('a long job (needs bubblewrap)', (
     process.stderr.write(`${agent}: ${JSON.stringify({ early: early.map(known), late: late.map(known) })}\n`)
     expect(Math.min(early.length, late.length)).toBeGreaterThan(2)
     const growth = (key: keyof Held) => middle(late, key) - middle(early, key)
-    // Garbage comes and goes; what is kept of a finished trial is its line of the summary.
+    // Garbage comes and goes; all that stays of a finished trial is its line in the summary.
     expect(growth('memoryKiB')).toBeLessThan(24_000 + trials * 4)
     for (const key of ['processes', 'descriptors', 'mounts', 'groups'] as const)
       expect([key, growth(key)]).toEqual([key, expect.toSatisfy((more: number) => more <= atOnce * 4)])
@@ -55,7 +55,7 @@ const middle = (of: readonly Held[], key: keyof Held) =>
 
 const atOnce = 8
 
-/** Runs a job to its end, and says every second what it holds. */
+/** Runs a job to its end, recording what it uses every second. */
 async function runJob(agent: string, name: string, trials: number, model: readonly string[]): Promise<Held[]> {
   const tasks = join(place, 'tasks')
   for (let i = 0; i < 50; i++) await writeTask(tasks, `task-${i}`)
@@ -93,7 +93,7 @@ function held(pids: readonly number[], job = ''): Held {
   }
 }
 
-/** A process, and all that it started. */
+/** A process and all its descendants. */
 function family(pid: number): number[] {
   const children = names(`/proc/${pid}/task`).flatMap((thread) =>
     read(`/proc/${pid}/task/${thread}/children`).split(' ').filter(Boolean).map(Number),
@@ -105,10 +105,10 @@ function finished(job: string): number {
   return names(join(place, 'jobs', job)).filter((name) => name.includes('__')).length
 }
 
-/** Files of ended jobs outside of their folders. */
+/** Files that ended jobs left outside their folders. */
 const leftFiles = () => ['tmp', 'cache', 'home'].flatMap((dir) => names(join(place, dir), true)).sort()
 
-/** What a directory holds; processes and their directories may end meanwhile. */
+/** The entries of a directory; processes and their directories may disappear meanwhile. */
 function names(dir: string, below = false): string[] {
   try {
     return readdirSync(dir, { recursive: below }) as string[]

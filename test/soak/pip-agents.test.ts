@@ -20,7 +20,7 @@ function suite() {
     const tasks = join(scratch, 'tasks')
     await writeTask(tasks, 'answer', { toml })
     const engine = scripted.make(scripted.options.parse({ tasks: [tasks] }), { env: {}, stateDir })
-    // Kept from run to run, as a user's own cache is: it is 700 MB.
+    // Kept between runs, like a user's own cache: it is 700 MB.
     const context = { env: {}, stateDir: resolve('node_modules/.cache/ot-agent') }
     const agent = miniSweAgent.make(miniSweAgent.options.parse({}), context)
     const config = { agent: agentConfig({ name, modelName: 'scripted', overrideTimeoutSec: 120 }) }

@@ -5,7 +5,7 @@ export function sendJson(response: ServerResponse, value: unknown): void {
   response.end(JSON.stringify(value))
 }
 
-/** An error as the provider words it. */
+/** An error in the provider's format. */
 export function refuse(response: ServerResponse, statusCode: number, message: string, details: object = {}): void {
   response.statusCode = statusCode
   sendJson(response, { statusCode, message, ...details })

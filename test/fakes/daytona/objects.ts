@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** As much of an object store as build contexts need: a look whether something is there, and single uploads. */
+/** The part of an object store that build contexts need: an existence check and single uploads. */
 export class Objects {
   private readonly stored = new Map<string, Buffer>()
 
@@ -36,7 +36,7 @@ export class Objects {
   }
 }
 
-/** The package sends an upload in pieces with a checksum at the end. */
+/** The package uploads in chunks, with a checksum at the end. */
 function unchunked(body: Buffer): Buffer {
   const parts: Buffer[] = []
   for (let at = 0; at < body.length; ) {

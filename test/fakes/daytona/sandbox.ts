@@ -1,6 +1,6 @@
 import type { OwnedMachine } from '../../../src/sandboxes/local/workshop.ts'
 
-/** What a client asked for when it made a sandbox. */
+/** A client's request to create a sandbox. */
 export interface CreateRequest {
   readonly name?: string
   readonly snapshot?: string
@@ -16,7 +16,7 @@ export interface CreateRequest {
 
 export type State = 'creating' | 'started' | 'stopping' | 'stopped' | 'starting' | 'destroying' | 'error'
 
-/** One sandbox of the stand-in: a real machine, and what the account knows about it. */
+/** One of the stand-in's sandboxes: a real machine, and what the account knows about it. */
 export class FakeSandbox {
   state: State = 'creating'
   machine: OwnedMachine | null = null

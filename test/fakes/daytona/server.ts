@@ -17,7 +17,7 @@ import { Toolbox } from './toolbox.ts'
 /** The only key that the stand-in accepts. */
 export const apiKey = 'dtn_stand-in-key'
 
-/** The part of Daytona's service that its package uses, on real machines of this host, with whatever trouble a test wants. */
+/** The part of Daytona's service that its package uses, on real machines on this host, with any faults a test wants. */
 export class FakeDaytona {
   readonly faults = new Faults()
   readonly sandboxes = new Map<string, FakeSandbox>()
@@ -27,7 +27,7 @@ export class FakeDaytona {
   /** How long a sandbox takes to start. */
   startMs = 0
   maxSandboxes = 1000
-  /** Every sandbox ever made. */
+  /** Number of sandboxes ever created. */
   created = 0
   private nowMin = 0
   private readonly sockets = new WebSocketServer({
@@ -54,7 +54,7 @@ export class FakeDaytona {
     return server
   }
 
-  /** Variables by which a client finds this server. */
+  /** Variables that point a client at this server. */
   get env(): Record<string, string> {
     return { DAYTONA_API_KEY: apiKey, DAYTONA_API_URL: this.url, DAYTONA_TARGET: 'here' }
   }
@@ -67,7 +67,7 @@ export class FakeDaytona {
     await this.machines.close()
   }
 
-  /** Lets time go by for the provider's own limits. */
+  /** Advances the clock for the provider's own limits. */
   async passMinutes(minutes: number): Promise<void> {
     this.nowMin += minutes
     for (const box of [...this.sandboxes.values()]) {
@@ -80,7 +80,7 @@ export class FakeDaytona {
     }
   }
 
-  /** Takes a sandbox away as a broken host would. */
+  /** Removes a sandbox as a broken host would. */
   async lose(id: string): Promise<void> {
     const box = this.sandboxes.get(id)
     if (box) await this.destroy(box)
@@ -233,7 +233,7 @@ interface ToolboxCall {
   readonly body: Buffer
 }
 
-/** Takes an answer that is never sent: the request was carried out, and nobody learns of it. */
+/** Accepts a response that is never sent: the request was carried out, and the client never learns of it. */
 class Discarded {
   statusCode = 200
   headersSent = false

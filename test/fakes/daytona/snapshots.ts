@@ -28,7 +28,7 @@ export interface CreateSnapshot {
   readonly buildInfo?: { readonly dockerfileContent: string; readonly contextHashes?: readonly string[] }
 }
 
-/** The account's snapshots; a Dockerfile is built for real, on this host's files. */
+/** The account's snapshots; Dockerfiles are really built, from this host's files. */
 export class FakeSnapshots {
   readonly all = new Map<string, FakeSnapshot>()
   max = 100
@@ -39,7 +39,7 @@ export class FakeSnapshots {
     private readonly objects: Objects,
   ) {}
 
-  /** What sandboxes of a snapshot start from; null when it cannot be used. */
+  /** The image that a snapshot's sandboxes start from; null if it cannot be used. */
   imageOf(name: string | undefined): StandInImage | null {
     if (name === undefined) return bareImage
     const found = this.all.get(name)

@@ -11,7 +11,7 @@ interface Pty {
   socket: WebSocket | null
 }
 
-/** The provider's own program inside a sandbox, as far as the package uses it. What runs here runs in a real machine. */
+/** The provider's own program inside a sandbox, as far as the package uses it. Its commands run in a real machine. */
 export class Toolbox {
   private readonly ptys = new Map<string, Pty>()
 
@@ -32,7 +32,7 @@ export class Toolbox {
     sendJson(response, { id })
   }
 
-  /** A new terminal, or one that is there already. */
+  /** Opens a new terminal, or reconnects to an existing one. */
   async connect(socket: WebSocket, url: URL): Promise<void> {
     const known = /\/process\/pty\/([\w-]+)\/connect$/.exec(url.pathname)?.[1]
     const id = known ?? url.searchParams.get('id') ?? ''
@@ -47,7 +47,7 @@ export class Toolbox {
     socket.on('error', () => {})
   }
 
-  /** What a lost network does. */
+  /** Simulates a network failure. */
   dropConnections(): void {
     for (const { socket } of this.ptys.values()) socket?.terminate()
   }

@@ -1,4 +1,4 @@
-/** As much of the package as the stand-in uses; it brings no types of its own. */
+/** The part of the package that the stand-in uses; it ships no types of its own. */
 declare module 'ws' {
   import type { EventEmitter } from 'node:events'
   import type { IncomingMessage } from 'node:http'

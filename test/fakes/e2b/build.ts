@@ -6,7 +6,7 @@ export interface TemplateBody {
   readonly steps?: readonly { readonly type: string; readonly args: readonly string[]; readonly filesHash?: string }[]
 }
 
-/** Runs a template's steps in a real machine; an image's own files are those of this host. */
+/** Runs a template's steps in a real machine; every image has this host's files. */
 export async function buildTemplate(
   machines: Machines,
   from: StandInImage,

@@ -104,7 +104,7 @@ export class Control {
     return { sandboxID, templateID, clientID: 'stand-in', envdVersion: '0.6.4', envdAccessToken: 'token' }
   }
 
-  /** The package encodes what it looks for three times. */
+  /** The package encodes its search filter three times. */
   private list(url: URL, response: ServerResponse): void {
     const wanted = [...new URLSearchParams(url.searchParams.get('metadata') ?? '')].map(([key, value]) => [
       decodeURIComponent(key),
@@ -151,7 +151,7 @@ export class Control {
       case 'POST /pause':
         if (sandbox.state === 'paused') return json(response, 409, { code: 409, message: 'already paused' })
         sandbox.state = 'paused'
-        // Without its memory a machine comes back as after a power cut.
+        // Without its memory, a machine comes back as after a power failure.
         if (body.memory === false) await sandbox.owned.machine.restart()
         return json(response, 204, undefined)
       case 'POST /connect':

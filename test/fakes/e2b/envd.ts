@@ -3,7 +3,7 @@ import { readFile, writeFile } from '../../../src/sandboxes/namespaces/transfer.
 import type { StandInSandbox } from './control.ts'
 import { bodyOf, json } from './server.ts'
 
-/** A program inside that requests may speak to. */
+/** A program inside that requests can interact with. */
 export interface RunningProcess {
   write(data: Buffer): void
   end(): void
@@ -22,7 +22,7 @@ interface StartBody {
   readonly stdin?: boolean
 }
 
-/** The programs of a sandbox's own inside: processes and files. */
+/** The service inside a sandbox: processes and files. */
 export async function handleEnvd(
   sandbox: StandInSandbox,
   request: IncomingMessage,
@@ -95,7 +95,7 @@ async function start(sandbox: StandInSandbox, body: StartBody, response: ServerR
   send({ start: { pid } })
   for (const name of ['stdout', 'stderr'] as const)
     child[name]?.on('data', (data: Buffer) => send({ data: { [name]: data.toString('base64') } }))
-  // Like the real one: a program has ended when nobody holds its output any more.
+  // Like the real one: a program has ended when nothing holds its output open any more.
   child.once('close', (code, signal) => void done().then(() => finish(signal ? 137 : (code ?? 1))))
 }
 

@@ -6,8 +6,8 @@ import { Control } from './control.ts'
 import { handleEnvd } from './envd.ts'
 
 /**
- * Stands in for E2B: the part of its API that its package uses, with a real machine behind every sandbox. One port serves
- * the account's API and the programs inside, which are told apart by the header that names the sandbox.
+ * Stands in for E2B: the part of its API that its package uses, with a real machine behind every sandbox. One port
+ * serves both the account's API and the services inside; a header that names the sandbox selects the latter.
  */
 export class E2bStandIn {
   readonly faults = new Faults()
@@ -33,7 +33,7 @@ export class E2bStandIn {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
   }
 
-  /** What a program needs in its environment to take this for E2B. */
+  /** The environment variables that make a program use this as E2B. */
   get env(): Record<string, string> {
     return { E2B_API_KEY: this.apiKey, E2B_API_URL: this.url, E2B_SANDBOX_URL: this.url }
   }
@@ -47,7 +47,7 @@ export class E2bStandIn {
 
   private async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', this.url)
-    // Heard as a whole: who goes away from here on does not take the request back.
+    // The whole request has arrived: a client that disconnects from here on does not cancel it.
     if ((await bodyOf(request).catch(() => null)) === null) return
     const fault = this.faults.take(`${request.method} ${url.pathname}`)
     try {
@@ -78,7 +78,7 @@ export class E2bStandIn {
   }
 }
 
-/** Swallows an answer. */
+/** Swallows a response. */
 function discarded(response: ServerResponse): ServerResponse {
   return new Proxy(response, {
     get: (target, name) => {
@@ -116,7 +116,7 @@ export function json(
 
 const bodies = new WeakMap<IncomingMessage, Promise<Buffer>>()
 
-/** A request's body; it can be asked for again. */
+/** A request's body, which can be read more than once. */
 export function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const known = bodies.get(request) ?? readBody(request)
   bodies.set(request, known)

@@ -3,7 +3,7 @@ import { type HubCall, sendJson } from './server.ts'
 
 const repository = /^\/(?:(?:api\/)?(datasets|models)\/)?([^/]+\/[^/]+?)(?:\.git)?(?:\/(.*))?$/
 
-/** Answers what is asked about datasets and models: make one, look at it, list it, send to it, commit. */
+/** Handles requests about datasets and models: create, describe, list, upload, commit. */
 export function answerDatasets(call: HubCall): unknown {
   const { hub, method, url, user, response } = call
   if (url.pathname === '/api/repos/create') return create(call)
@@ -43,7 +43,7 @@ function create({ hub, user, body, response }: HubCall): unknown {
   sendJson(response, 200, { url, name: id, id })
 }
 
-/** The models or datasets of an author, in pages; what was not asked for with `expand` is left out. */
+/** The models or datasets of an author, in pages; fields not requested with `expand` are left out. */
 function list(call: HubCall): void {
   const { hub, url, user } = call
   const isModels = url.pathname === '/api/models'
@@ -142,7 +142,7 @@ function entryOf(path: string, { data, oid, lfs }: StoredFile): object {
   return { type: 'file', oid, size: data.length, path, ...large }
 }
 
-/** Tables and what is not text go to the storage, as the Hub's own attributes have it. */
+/** Tables and binary files go to the storage, according to the Hub's own attributes. */
 function preupload({ body, response }: HubCall): void {
   const { files } = JSON.parse(body.toString())
   const modes = files.map(({ path, sample, size }: { path: string; sample: string; size: number }) => {
@@ -152,7 +152,7 @@ function preupload({ body, response }: HubCall): void {
   sendJson(response, 200, { files: modes })
 }
 
-/** Says where to send each large file; one that is there needs not be sent. */
+/** Says where to upload each large file; a file that is already there need not be sent. */
 function batch({ hub, body, response }: HubCall, repo: StoredRepo): void {
   const { objects } = JSON.parse(body.toString())
   const answers = objects.map(({ oid, size }: { oid: string; size: number }) =>

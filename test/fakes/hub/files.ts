@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type HubCall, sendJson } from './server.ts'
 
-/** Answers for the bytes of files: sent to the storage, or read from it after a redirect, from any byte on. */
+/** Handles file content: uploads to the storage, and reads from it after a redirect, from any byte on. */
 export function answerFiles(call: HubCall): unknown {
   const { url, method } = call
   if (!url.pathname.startsWith('/storage/')) return resolveFile(call)
@@ -12,7 +12,7 @@ export function answerFiles(call: HubCall): unknown {
 function putObject({ hub, url, body, headers, response }: HubCall): unknown {
   const [, name = '', oid = ''] = /^\/storage\/(.+)\/([0-9a-f]{64})$/.exec(url.pathname) ?? []
   const repo = hub.repos.get(name)
-  // A storage knows signatures, not accounts: a token that is sent there is a leak.
+  // The storage checks signatures, not accounts: a token sent to it is a leak.
   if (!repo || url.searchParams.get('signature') !== 's3cret' || headers.authorization !== undefined)
     return sendJson(response, 403, { error: 'SignatureDoesNotMatch' })
   if (createHash('sha256').update(body).digest('hex') !== oid)
@@ -22,7 +22,7 @@ function putObject({ hub, url, body, headers, response }: HubCall): unknown {
   response.writeHead(200, { etag: `"${oid}"` }).end()
 }
 
-/** Large files are elsewhere; small ones come from a cache of the same host. */
+/** Large files are stored elsewhere; small ones come from a cache on the same host. */
 function resolveFile({ hub, url, user, method, response }: HubCall): unknown {
   const [, type, name = '', revision = '', rest = ''] =
     /^\/(datasets\/)?([^/]+\/[^/]+)\/resolve\/([^/]+)\/(.+)$/.exec(url.pathname) ?? []

@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto'
 
-/** Content of a file: small ones lie in git, large ones in the storage beside it. */
+/** The content of a file: small files are in git, large ones in the storage next to it. */
 export interface StoredFile {
   readonly data: Buffer
   /** Git's digest of the content, or of the pointer to it. */
   readonly oid: string
-  /** SHA-256 of a large one. */
+  /** SHA-256 of a large file. */
   readonly lfs: string | null
 }
 
@@ -16,11 +16,11 @@ export interface StoredCommit {
   readonly files: ReadonlyMap<string, StoredFile>
 }
 
-/** A dataset of the stand-in: commits in a row, branches, and the large files that were sent to it. */
+/** A dataset of the stand-in: a sequence of commits, branches, and the large files uploaded to it. */
 export class StoredRepo {
   readonly commits: StoredCommit[] = []
   readonly branches = new Map<string, string>()
-  /** Large files by digest; kept whether a commit names them or not. */
+  /** Large files by digest; kept even if no commit refers to them. */
   readonly objects = new Map<string, Buffer>()
 
   constructor(
@@ -44,14 +44,14 @@ export class StoredRepo {
     return commit
   }
 
-  /** The commits of a branch, the newest first. */
+  /** The commits of a branch, newest first. */
   history(branch: string): StoredCommit[] {
     const found: StoredCommit[] = []
     for (let at = this.commit(branch); at; at = at.parent === null ? undefined : this.commit(at.parent)) found.push(at)
     return found
   }
 
-  /** One commit takes the place of all of a branch; those that no other branch has are gone. */
+  /** Replaces a branch's commits with a single one; commits on no other branch disappear. */
   squash(branch: string, title: string): StoredCommit {
     const files = this.commit(branch)?.files ?? new Map()
     this.branches.delete(branch)
@@ -61,7 +61,7 @@ export class StoredRepo {
     return squashed
   }
 
-  /** Somebody else's commit. */
+  /** A commit by another user. */
   put(path: string, text: string, branch = 'main'): void {
     const files = new Map(this.commit(branch)?.files ?? [])
     this.add(branch, `put ${path}`, files.set(path, gitFile(Buffer.from(text))))

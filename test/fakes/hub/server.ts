@@ -5,31 +5,31 @@ import { answerDatasets } from './datasets.ts'
 import { answerFiles } from './files.ts'
 import { StoredRepo } from './repo.ts'
 
-/** What every part of the stand-in sees of a request. */
+/** A request, as every part of the stand-in sees it. */
 export interface HubCall {
   readonly hub: HubStandIn
   readonly method: string
   readonly url: URL
   readonly headers: IncomingMessage['headers']
   readonly body: Buffer
-  /** Null: nobody said who they are. */
+  /** Null: not authenticated. */
   readonly user: string | null
   readonly response: ServerResponse
 }
 
 /**
- * Stands in for the Hugging Face Hub: the part of its API that its clients in JavaScript and Python use for datasets, with
- * large files in a storage of their own, lists in pages, redirects and ranges. There is no Xet here, as on many mirrors.
+ * Stands in for the Hugging Face Hub: the part of its API that its JavaScript and Python clients use for datasets, with
+ * separate storage for large files, paged lists, redirects and ranges. It has no Xet, as is the case for many mirrors.
  */
 export class HubStandIn {
   readonly faults = new Faults()
   readonly token = `hf_${'t'.repeat(34)}`
   readonly repos = new Map<string, StoredRepo>()
-  /** Digests of large files, as often as each was sent whole. */
+  /** Digests of large files, one entry for each complete upload. */
   readonly sent: string[] = []
-  /** After how many bytes the next files that are read break off. */
+  /** The byte counts after which the next downloads break off. */
   readonly cutAfterBytes: number[] = []
-  /** Entries on a page of a list. */
+  /** Entries per page of a list. */
   pageSize = 3
 
   private constructor(private readonly server: Server) {}
@@ -46,7 +46,7 @@ export class HubStandIn {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
   }
 
-  /** What a program needs in its environment to take this for the Hub. */
+  /** The environment variables that make a program use this as the Hub. */
   get env(): Record<string, string> {
     return { HF_TOKEN: this.token, HF_ENDPOINT: this.url }
   }
@@ -96,10 +96,10 @@ export class HubStandIn {
   }
 }
 
-/** True when it took the place of the answer. */
+/** True if it replaced the response. */
 async function strike({ what }: Fault, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   if (what === 'drop') {
-    // In the middle of what is being sent, not before it.
+    // In the middle of an upload, not before it.
     if (request.method === 'PUT') await new Promise((resolve) => request.once('data', resolve))
     request.socket.destroy()
     return true
@@ -113,7 +113,7 @@ async function strike({ what }: Fault, request: IncomingMessage, response: Serve
   return true
 }
 
-/** Takes an answer and tells nobody. */
+/** Discards a response without telling the client. */
 function swallowed(response: ServerResponse): ServerResponse {
   return new Proxy(response, {
     get: (target, name) => {

@@ -5,7 +5,7 @@ import { refusal, type StandInSandbox, unary } from './server.ts'
 
 const tools = '/__modal/.bin/modal-sandbox-fs-tools'
 
-/** Bytes that may be read again from any offset while they grow. */
+/** Output that can be read again from any offset while it grows. */
 class Output {
   private bytes = Buffer.alloc(0)
   private ended = false
@@ -169,7 +169,7 @@ async function startTerminal(sandbox: StandInSandbox, argv: string[], options: o
   exec.finishWith(terminal.exited)
 }
 
-/** The program that Modal itself puts into a sandbox for files. */
+/** The program that Modal itself puts into a sandbox for file access. */
 async function fileTool(sandbox: StandInSandbox, asked: Message, exec: Exec): Promise<number> {
   const { machine } = sandbox.owned
   const [[kind, { path }]] = Object.entries(asked) as [[string, { path: string }]]

@@ -30,7 +30,10 @@ interface Call {
 }
 type Answer = (error: { code: number; details: string } | null, value?: object) => void
 
-/** Stands in for Modal: the part of its two gRPC services that its package uses, with a real machine behind every sandbox. */
+/**
+ * Stands in for Modal: the part of its two gRPC services that its package uses, with a real machine behind every
+ * sandbox.
+ */
 export class ModalStandIn {
   readonly faults = new Faults()
   readonly sandboxes = new Map<string, StandInSandbox>()
@@ -68,7 +71,7 @@ export class ModalStandIn {
     return standIn
   }
 
-  /** What a program needs in its environment to take this for Modal. */
+  /** The environment variables that make a program use this as Modal. */
   get env(): Record<string, string> {
     return {
       MODAL_SERVER_URL: `http://127.0.0.1:${this.port}`,
@@ -164,7 +167,7 @@ export class ModalStandIn {
     return sandbox
   }
 
-  /** Like the real one it finds again what it built from the same commands. */
+  /** Like the real one, reuses what it built from the same commands. */
   private async build({ baseImages, dockerfileCommands }: Call['request']): Promise<object> {
     const key = JSON.stringify([baseImages, dockerfileCommands])
     const known = this.byCommands.get(key)
@@ -193,7 +196,7 @@ export class ModalStandIn {
   }
 }
 
-/** One request and one answer; faults come first. */
+/** One request and one response; faults come first. */
 export function unary(
   faults: Faults,
   name: string,
@@ -223,7 +226,7 @@ export function refusal(code: number, details: string) {
   return Object.assign(new Error(details), { code, details })
 }
 
-/** Any three-part token whose end is far away. */
+/** Any three-part token that expires far in the future. */
 function token(): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   return `${part({ alg: 'none' })}.${part({ exp: Math.floor(Date.now() / 1000) + 86_400 })}.x`

@@ -1,4 +1,5 @@
-// Writes a job with every ending of a trial into the directory given, through the real store: something for other people's tools to judge.
+// Writes a job with every way a trial can end into the given directory, through the real store, for other tools to
+// judge.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { StepRecord, TrialRecord } from '../../../src/core/trial.ts'

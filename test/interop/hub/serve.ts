@@ -1,4 +1,5 @@
-// Uploads a folder of tasks to a stand-in for the Hub, lets a program judge it, then downloads what that program uploaded.
+// Uploads a folder of tasks to a stand-in for the Hub, lets a program judge it, then downloads what that program
+// uploaded.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'

@@ -3,7 +3,8 @@ import { encodedLength, toTrainingRow } from '../../../src/formats/llamafactory/
 import { chatTemplates } from '../../../src/formats/llamafactory/known-keys.ts'
 import { findDataset } from '../../../src/formats/sft-dataset/find-dataset.ts'
 
-// count.ts MODEL DATASET: what the preflight counts of a dataset's rows, one line of JSON for each row and way of encoding it.
+// count.ts MODEL DATASET: the preflight's token counts for a dataset's rows, one line of JSON for each row and
+// encoding.
 const [, , model = '', asked = ''] = process.argv
 const files = await readTokenizerFiles(model)
 if (files === null) throw new Error(`no tokenizer in ${model}`)

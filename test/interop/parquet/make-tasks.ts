@@ -1,4 +1,4 @@
-// Packs a folder of tasks into a parquet file: something for pyarrow and datasets to judge.
+// Packs a folder of tasks into a parquet file, for pyarrow and datasets to judge.
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { packTasks } from '../../../src/formats/task-parquet/pack-tasks.ts'

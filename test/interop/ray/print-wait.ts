@@ -1,4 +1,4 @@
-// Prints the shell function with which a launch waits for its Ray cluster.
+// Prints the shell function that a launch uses to wait for its Ray cluster.
 import { awaitRay } from '../../../src/run/launch/plan-server.ts'
 
 console.log(awaitRay.join('\n'))

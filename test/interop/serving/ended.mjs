@@ -1,5 +1,6 @@
-// Says how the one trial of a job ended: ended.mjs JOB scored|context [DATASET]
-// With a dataset, the first request must begin as its conversations do: what the student is asked is what it was trained on.
+// Prints how a job's only trial ended: ended.mjs JOB scored|context [DATASET]
+// With a dataset, the first request must begin as its conversations do, so that the student is asked what it was
+// trained on.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,4 +1,4 @@
-// llama.cpp renders and tokenizes a conversation as the trainer did: rendered.mjs PORT FIRST.json
+// Checks that llama.cpp renders and tokenizes a conversation as the trainer did: rendered.mjs PORT FIRST.json
 import { readFileSync } from 'node:fs'
 
 const [port, file] = process.argv.slice(2)

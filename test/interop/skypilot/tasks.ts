@@ -6,8 +6,8 @@ import skypilot from '../../../src/schedulers/skypilot/index.ts'
 import { renderTask } from '../../../src/schedulers/skypilot/render-task.ts'
 
 /**
- * Writes task files of each kind into a folder: without and with GPUs, an array, on Kubernetes and on a cloud. Beside them,
- * commands.txt: every command that the scheduler calls, a line for each with its words as JSON.
+ * Writes task files of each kind into a folder: without and with GPUs, an array, on Kubernetes and on a cloud. Also
+ * writes commands.txt: every command that the scheduler calls, one per line, its words as JSON.
  */
 const [, , dir = '.'] = process.argv
 const facts =
@@ -41,7 +41,7 @@ for (const [name, sky] of Object.entries(clusters)) {
   }
 }
 
-// A `sky` that only writes down how it was called.
+// A `sky` that only records how it was called.
 const bin = join(dir, 'bin')
 mkdirSync(bin)
 const commands = resolve(dir, 'commands.txt')

@@ -1,4 +1,4 @@
-// Says how the one trial of a job with a weak model ended, and fails unless that is one of the ends such a model may have:
+// Prints how the only trial of a job with a weak model ended, and fails if such a model should not end that way:
 // ended.mjs JOB solver|judge
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -15,10 +15,10 @@ const recorded = readFileSync('test/fixtures/terminus-2/harbor-observations.json
   .split('\n')
   .map((line) => String(JSON.parse(line).reply).replace('ls -la /app', 'ls -la .'))
 
-/** The recorded script up to its end, then what is hard about terminals and replies. */
+/** The recorded script up to its end, then difficult cases for terminals and replies. */
 export const jsonReplies: readonly string[] = [
   ...recorded.slice(0, -3),
-  // Where output is cut depends on how long the prompt is.
+  // Where output is cut depends on the length of the prompt.
   json([['PS1="judge# "\n']]),
   json([['seq 1000000 1001500\n', 1]]),
   json([["printf 'a\\tb   \\n   \\n'\n"]]),
@@ -51,7 +51,7 @@ const xml = (body: string) => `<response>\n${body}\n</response>`
 const said = '<analysis>a</analysis>\n<plan>p</plan>\n'
 const keys = (text: string, attributes = ' duration="0.5"') => `<keystrokes${attributes}>${text}</keystrokes>`
 
-/** Replies in XML, good and bad. */
+/** Replies in XML, valid and invalid. */
 export const xmlReplies: readonly string[] = [
   xml(`${said}<commands>${keys('echo one\n')}${keys('echo two\n')}</commands>`),
   `Well. ${xml(`${said}<commands>${keys('pwd\n')}</commands>`)} That is all.`,

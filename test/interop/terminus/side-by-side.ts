@@ -1,4 +1,5 @@
-// side-by-side.mjs PARSER HARBOR_PYTHON DIR: lets both agents play the same replies and prints what they send differently.
+// side-by-side.mjs PARSER HARBOR_PYTHON DIR: plays the same replies to both agents and prints where their requests
+// differ.
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -58,7 +59,7 @@ function harborLine(api: string, at: string): string[] {
   return [python, 'test/interop/terminus/harbor_side.py', at, api, parser, instruction]
 }
 
-/** Our prompts have words of their own, so Harbor's are used: then nothing but warnings may read differently. */
+/** Our prompts are worded differently, so this uses Harbor's: then only warnings may differ. */
 function ourLine(api: string, at: string): string[] {
   const task = join(at, 'look-around')
   const files = {
