@@ -148,11 +148,11 @@ async function otAgent(argv: readonly string[], during?: (kill: () => void) => P
   return { code: await code, ...output }
 }
 
-/** Kills nothing before the tests run, and is slow to hand out their files. */
 /** Gives a forger that is still alive time to succeed, however slow the machine is. */
 const untilForged =
   'while grep -qs "[d]o forge" /proc/[0-9]*/cmdline && [ "$(cat /logs/verifier/reward.txt)" != 1 ]; do sleep 0.05; done'
 
+/** Kills nothing before the tests run, and is slow to hand out their files. */
 const weakProvider = faultyProvider(provider, {
   inside: (real) => ({
     freeze: async () => ({ isolation: 'shared', restored: null }),

@@ -1,6 +1,7 @@
 #!/bin/sh
-# A stand-in for apptainer that runs no container: it writes down how it was called, one line a call, the words split by
-# tabs, and the variables it was given. `instance start` starts a process that waits, as an instance does, and notes its number; `build` makes a file.
+# A stand-in for apptainer that runs no container: it records how it was called, one line per call with tab-separated
+# words, and the variables it was given. `instance start` starts a process that waits, as an instance does, and records
+# its process ID; `build` makes a file.
 log="$(dirname "$0")/calls"
 { for word in "$@"; do printf '%s\t' "$word"; done; printf '\n'; } >> "$log"
 env | sort > "$(dirname "$0")/env-of-last-call"

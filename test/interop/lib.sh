@@ -1,16 +1,16 @@
-# What every judge uses; each judge is test/interop/NAME/judge.sh and starts with: source test/interop/lib.sh
+# Functions for all judges; each judge is test/interop/NAME/judge.sh and starts with: source test/interop/lib.sh
 # run.sh sets $scratch (this run's files), $tally (one line per verdict) and $cache (kept for the next run).
 set -uo pipefail
 venvs=$cache/venvs
 mkdir -p "$venvs" "$scratch"
 
-# skip WHAT WHY: something cannot be judged on this machine.
+# skip WHAT WHY: records that something cannot be judged on this machine.
 skip() {
   echo "skipped: $1: $2"
   echo "skipped $1" >>"$tally"
 }
 
-# fault WHAT: a judge found something wrong, or our side could not produce what it wanted to judge.
+# fault WHAT: records that a judge found a problem, or that our side could not produce what it was to judge.
 fault() {
   echo "FAULT: $1"
   echo "fault $1" >>"$tally"
@@ -30,7 +30,7 @@ judge() {
   fi
 }
 
-# quietly COMMAND...: shows the end of a command's output only when the command fails.
+# quietly COMMAND...: shows the end of a command's output only if the command fails.
 quietly() {
   local log
   log=$(mktemp "$scratch/log.XXXXXX")
@@ -43,7 +43,7 @@ bundle() {
   node_modules/.bin/esbuild "test/interop/$1.ts" --bundle --platform=node --format=esm --packages=external --outfile="$out" --log-level=error && echo "$out"
 }
 
-# What is needed to run our own program on local sandboxes, or the reason why it cannot run.
+# Checks that our own program can run on local sandboxes; prints the reason if it cannot.
 can_run() {
   [ -e dist/cli/main.js ] || { echo 'not built, run npm run build'; return 1; }
   command -v bwrap >/dev/null || { echo 'bubblewrap is not installed'; return 1; }
@@ -51,7 +51,7 @@ can_run() {
 
 ot_agent() { node bin/ot-agent.js "$@"; }
 
-# uv itself, from an environment of its own when it is not on the path.
+# Runs uv, installed into an environment of its own.
 uv() {
   local program=$venvs/uv/bin/uv
   if [ ! -x "$program" ]; then
@@ -63,7 +63,7 @@ uv() {
   "$program" "$@"
 }
 
-# A Python 3.MINOR: on the path, from pyenv, or fetched by uv; else a newer one.
+# A Python 3.MINOR: on the path, from pyenv, or downloaded by uv; otherwise a newer one.
 find_python() {
   local minor=$1 candidate
   local usable="import sys, venv; sys.exit(sys.version_info"
@@ -77,8 +77,8 @@ find_python() {
   return 1
 }
 
-# make_venv NAME MINOR PACKAGE...: an environment with these packages in $venvs/NAME, or the reason why there is none on stdout.
-# An environment made from another list of packages is made again.
+# make_venv NAME MINOR PACKAGE...: makes an environment with these packages in $venvs/NAME, or prints why it could not.
+# Rebuilds an environment made from another list of packages.
 make_venv() {
   local name=$1 minor=$2 python why
   shift 2
@@ -92,7 +92,7 @@ make_venv() {
   echo "$*" >"$venvs/$name/complete"
 }
 
-# make_torch_venv NAME MINOR PACKAGE...: as make_venv, with torch for the processor: no CUDA libraries but empty stand-ins.
+# make_torch_venv NAME MINOR PACKAGE...: like make_venv, with torch for CPUs: empty stubs instead of CUDA libraries.
 # OVERRIDE names a requirement that replaces what the packages ask for.
 make_torch_venv() {
   local name=$1 overrides=$cache/without-cuda-$1.txt library
@@ -109,26 +109,26 @@ make_torch_venv() {
   touch "$venvs/$name/stubbed"
 }
 
-# The environment of LLaMA-Factory.
+# The environment for LLaMA-Factory.
 make_llamafactory_venv() {
   make_torch_venv llamafactory 12 llamafactory==0.9.5 transformers==5.6.0 torch==2.11.0 torchvision==0.26.0 torchaudio==2.11.0 wandb==0.31.0
 }
 
-# The demo's dataset in $scratch/demo/out/dataset, made once for all judges that want it; the reason on stdout where that fails.
+# Makes the demo's dataset in $scratch/demo/out/dataset, once for all judges that need it; prints the reason on failure.
 make_demo() {
   [ -e "$scratch/demo/done" ] && return
   can_run || return 1
   quietly ot_agent demo -o "$scratch/demo" && touch "$scratch/demo/done"
 }
 
-# The untrained model in $scratch/tiny, with a tokenizer made from the demo's conversations.
+# Makes the untrained model in $scratch/tiny, with a tokenizer built from the demo's conversations.
 make_tiny_model() {
   [ -e "$scratch/tiny/done" ] && return
   make_demo && make_llamafactory_venv && quietly "$venvs/llamafactory/bin/python" test/interop/python/tiny_model.py "$scratch/tiny" "$scratch"/demo/out/dataset/jsonl/*.jsonl && touch "$scratch/tiny/done"
 }
 
-# make_site BIN: $scratch/here.yaml, a site without a scheduler: this machine, with the programs of that folder first on the path.
-# What it says is what a user of one workstation writes.
+# make_site BIN: writes $scratch/here.yaml, a site without a scheduler: this machine, with the programs of that folder
+# first on the path. This is what a user of a single workstation would write.
 make_site() {
   cat >"$scratch/here.yaml" <<EOF
 name: here
@@ -144,7 +144,7 @@ environment: { HF_HOME: $scratch/hf, HF_HUB_OFFLINE: '1', OMP_NUM_THREADS: '1', 
 EOF
 }
 
-# launched NAME ARGUMENT...: submits to the site of make_site, waits, and shows the logs unless everything ended well.
+# launched NAME ARGUMENT...: submits to the site of make_site, waits, and shows the logs unless everything succeeded.
 launched() {
   local dir=$scratch/launch-$1
   shift
@@ -153,7 +153,7 @@ launched() {
   quietly timeout 900 node bin/ot-agent.js launch watch --experiments-dir "$dir" --every 3 || { tail -n 15 "$dir"/logs/*; return 1; }
 }
 
-# wait_for SECONDS COMMAND...: until the command succeeds; fails when the time is over or process $server is gone.
+# wait_for SECONDS COMMAND...: waits until the command succeeds; fails if the time is up or process $server is gone.
 wait_for() {
   local until=$((SECONDS + $1))
   shift

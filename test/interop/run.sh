@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Lets other people's programs judge what we write and how we talk to them. Every test/interop/NAME/judge.sh is one judge;
-# `npm run test:interop -- NAME...` runs only the judges named. What cannot be had on this machine is skipped by name;
-# a judge that finds a fault makes this fail. Environments and downloads are kept in $INTEROP_CACHE for the next run
-# (default ~/.cache/ot-agent/interop); nothing but Python packages from the package index is downloaded.
+# Lets other projects' programs judge what we write and how we talk to them. Every test/interop/NAME/judge.sh is one
+# judge; `npm run test:interop -- NAME...` runs only the judges named. Whatever is unavailable on this machine is
+# skipped by name; a judge that finds a fault makes this script fail. Environments and downloads are kept in
+# $INTEROP_CACHE for the next run (default ~/.cache/ot-agent/interop); nothing but Python packages from the package
+# index is downloaded.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 

@@ -90,7 +90,7 @@ F32, F16, Q8_0 = 0, 1, 8
 
 
 def stored(weight, quantized):
-    """A weight's kind and bytes: matrices in 16 bits, or in 8 with a scale for every 32 numbers; norms in 32."""
+    """A weight's kind and bytes: 16 bits for matrices, or 8 with a scale for every 32 numbers; 32 bits for norms."""
     values = weight.float().numpy()
     if values.ndim == 1:
         return F32, values.astype(numpy.float32).tobytes()

@@ -33,7 +33,7 @@ class Slot:
 
 
 class Engine:
-    """One thread runs the model: it takes in waiting requests and gives every running one its next token."""
+    """One thread runs the model: it accepts waiting requests and gives every running one its next token."""
 
     def __init__(self, folder, slots, device):
         self.model, self.tokenizer, self.context = load(folder, device)
@@ -83,7 +83,7 @@ class Engine:
             self.step([(number, slot) for number, slot in enumerate(self.slots) if slot.request])
 
     def take_in(self, request):
-        """Puts a request into the free slot that already holds most of it, and reads the rest."""
+        """Puts a request into the free slot that already holds its longest prefix, and reads the rest."""
         free = [slot for slot in self.slots if slot.request is None]
         slot = max(free, key=lambda s: (shared(s.cached, request.ids), -len(s.cached)))
         known = min(shared(slot.cached, request.ids), len(request.ids) - 1)
@@ -104,7 +104,7 @@ class Engine:
         return slot
 
     def step(self, running):
-        """One more token for every running slot. All slots are computed, so that the same recorded graph serves every step."""
+        """One more token for every running slot. Computes all slots, so that one recorded graph serves every step."""
         if not running:
             return
         last, at, heat = [0] * len(self.slots), [self.context] * len(self.slots), [0.0] * len(self.slots)
@@ -119,7 +119,9 @@ class Engine:
             self.accept(slot, chosen[number])
 
     def decode(self, span):
-        """Runs the model on one token per slot, of which each sees at most `span`. On a GPU the work is recorded once and replayed."""
+        """Runs the model on one token per slot, each of which sees at most `span` tokens. On a GPU the work is recorded once
+        and replayed.
+        """
         if self.device != "cuda":
             return self.compute(span)
         if span not in self.steps:
@@ -159,21 +161,21 @@ class Engine:
             if len(request.out) >= request.most:
                 request.reason = "length"
         if request.reason:
-            # The last token was never read by the model.
+            # The model never read the last token.
             slot.cached = slot.cached[:-1] if request.reason == "length" else slot.cached
             slot.request = None
             request.done.set()
 
 
 def choose(logits, heat):
-    """A token for each row: the likeliest at a temperature of 0, else drawn."""
+    """A token for each row: the most likely at temperature 0, otherwise sampled."""
     noise = -torch.empty_like(logits, dtype=torch.float32).exponential_().log()
     heat = heat[:, None]
     return torch.where(heat > 0, logits.float() / heat.clamp(min=1e-4) + noise, logits.float()).argmax(-1)
 
 
 def shared(a, b):
-    """How many tokens at the beginning of two lists are the same."""
+    """The length of the common prefix of two lists."""
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
         return high

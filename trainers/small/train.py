@@ -44,7 +44,7 @@ CHAT_TEMPLATE = (
 )
 
 
-# The model: Qwen3, with the names of its weights, so that other programs read what is saved.
+# The model: Qwen3, with its weight names, so that other programs can read the result.
 
 
 class Norm(nn.Module):
@@ -136,7 +136,7 @@ def rotate(x, angles):
 
 
 def packed(bounds, longest):
-    """Attention within the rows of a packed batch, none between them."""
+    """Attention within the rows of a packed batch, but not across them."""
 
     def attend(_, q, k, v):
         k, v = (t.repeat_interleave(q.shape[-2] // t.shape[-2], -2) for t in (k, v))
@@ -200,14 +200,14 @@ def train_tokenizer(rows, size):
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    # More rows cost minutes and change nothing that matters: these are enough for a vocabulary.
+    # More rows cost minutes and change nothing important: these are enough for a vocabulary.
     sample = random.Random(0).sample(rows, 20_000) if len(rows) > 20_000 else rows
     tokenizer.train_from_iterator((text for row in sample for _, text, _ in row), trainer)
     return tokenizer
 
 
 def encode(tokenizer, rows):
-    """For each conversation its tokens, and for each of these how much it counts; 0 is not learned."""
+    """For each conversation, its tokens and their weights in the loss; 0 is not learned."""
     start, end = tokenizer.token_to_id(START), tokenizer.token_to_id(TURN_END)
     heads = {role: [start, *tokenizer.encode(role + "\n").ids] for role in {role for row in rows for role, *_ in row}}
     tail = tokenizer.encode("\n").ids
@@ -221,7 +221,9 @@ def encode(tokenizer, rows):
 
 
 def encoded(tokenizer, rows, at_once=2_000):
-    """For each conversation the tokens of its messages, one after the other. A few thousand at once: all of them together take a lot of memory."""
+    """For each conversation, the tokens of its messages in order. Encodes a few thousand at a time, because all of them
+    together take a lot of memory.
+    """
     for first in range(0, len(rows), at_once):
         part = rows[first : first + at_once]
         bodies = iter(tokenizer.encode_batch_fast([text for row in part for _, text, _ in row]))
@@ -244,10 +246,10 @@ def pack(rows, size, order):
 
 
 def tensors(rows, batch, size=0, most=0, longest=1):
-    """A packed batch: tokens, what is to be learned after each (-100: nothing), how much that counts, positions within rows, and where
-    rows begin and end.
+    """A packed batch: tokens, the target after each (-100: none), its weight, positions within rows, and where rows begin
+    and end.
 
-    Filled up to `size` tokens and `most` rows, so that all batches have one shape.
+    Padded to `size` tokens and `most` rows, so that all batches have one shape.
     """
     tokens, learned = (np.concatenate(side) for side in zip(*(rows[index] for index in batch)))
     tokens = tokens.astype(np.int64)
@@ -275,8 +277,8 @@ def loss_of(model, tokens, targets, weights, positions, bounds, longest):
 
 
 class Step:
-    """A step of training. The kernels of a small student take less time than starting them, so on a GPU the loss is compiled, and after
-    a few steps the whole of a step is recorded and then replayed.
+    """A training step. A small student's kernels take less time than launching them, so on a GPU the loss is compiled,
+    and after a few steps the whole step is recorded and then replayed.
     """
 
     def __init__(self, model, optimizer, longest, recorded):
@@ -328,13 +330,13 @@ def evaluate(model, rows, options, device):
 
 
 def rate(step, done, options):
-    """Rises for the first steps, then falls to a tenth; `done` is the share of the training that is behind us."""
+    """Rises for the first steps, then falls to a tenth; `done` is the fraction of the training completed."""
     warm = min(1.0, (step + 1) / max(1, options.warmup))
     return options.lr * warm * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
 
 
 def order_of(rows, options):
-    """The rows of all passes, each pass shuffled."""
+    """The rows of all epochs, each epoch shuffled."""
     for epoch in range(options.epochs):
         order = list(range(len(rows)))
         random.Random(f"{options.seed} {epoch}").shuffle(order)
@@ -359,7 +361,7 @@ def set_rate(optimizer, value):
 
 
 def most_rows(rows, batches, size, longest):
-    """The most rows of a batch after it was filled up, rounded, so that what was compiled for one dataset serves others."""
+    """The most rows of any padded batch, rounded up so that code compiled for one dataset works for others."""
     counts = [len(batch) + -(-max(0, size - sum(len(rows[i][0]) for i in batch)) // longest) for batch in batches]
     return -(-max(counts) // 64) * 64 if size else 0
 
@@ -412,7 +414,7 @@ def save_checkpoint(model, optimizer, step, sec, options):
 
 
 def resume(model, optimizer, options):
-    """The step to go on with, and how many seconds the steps before it took."""
+    """The step to continue with, and how many seconds the previous steps took."""
     path = os.path.join(options.out, "checkpoint.pt")
     if not os.path.exists(path):
         return 0, 0.0
@@ -427,7 +429,7 @@ def resume(model, optimizer, options):
     return state["step"], state.get("sec", 0.0)
 
 
-# What is written
+# Output
 
 
 def config_of(shape, tokenizer, context):

@@ -1,5 +1,5 @@
-# What `launch --job-type consolidate` renders is executed here on a checkpoint that DeepSpeed itself left, sharded over two
-# processes on processors with the settings a launch writes; the small model ties its embeddings, as small Qwen3 models do.
+# Executes what `launch --job-type consolidate` renders on a checkpoint that DeepSpeed itself wrote, sharded over two
+# CPU processes with the settings of a launch; the small model ties its embeddings, as small Qwen3 models do.
 source test/interop/lib.sh
 
 why=$(make_torch_venv deepspeed 12 deepspeed==0.18.9 torch==2.11.0 transformers==5.6.0 accelerate==1.11.0 numpy) || { skip consolidate "$why"; exit 0; }

@@ -16,13 +16,13 @@ from transformers.integrations import HfDeepSpeedConfig
 model_dir, settings_file, run, whole = sys.argv[1:]
 with open(settings_file) as file:
     settings = json.load(file)
-# What a trainer fills in for "auto".
+# Values that a trainer fills in for "auto".
 del settings["train_batch_size"]
 settings.update(train_micro_batch_size_per_gpu=1, gradient_accumulation_steps=1, gradient_clipping=1.0, bf16={"enabled": False}, fp16={"enabled": False})
 zero = settings["zero_optimization"]
 zero.update({key: 1_000_000 for key, value in zero.items() if value == "auto"})
 
-# Messages over shared memory would be compiled first, which takes a minute.
+# The shared-memory transport would have to be compiled first, which takes a minute.
 deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
 deepspeed.init_distributed("gloo")
 is_shared = HfDeepSpeedConfig(settings)  # from here on models are loaded in shards

@@ -1,4 +1,4 @@
-# Harbor opens our job directories and makes the same traces of them. HARBOR_VERSIONS says which Harbors judge.
+# Harbor opens our job directories and makes the same traces from them. HARBOR_VERSIONS selects the versions of Harbor.
 source test/interop/lib.sh
 
 make_job=$(bundle harbor/make-job) && node "$make_job" "$scratch/jobs/sample" || { fault 'a job of every ending could not be made'; exit 0; }

@@ -15,7 +15,7 @@ from harbor.models.trial.config import TrialConfig
 from harbor.models.trial.result import TrialResult
 from harbor.utils.pass_at_k import compute_pass_at_k_by_evals
 
-# The version whose files we write key by key; a newer one must open them, but writes other keys itself.
+# The version whose files we write key by key; a newer one must open them, but itself writes other keys.
 EXACT = version("harbor").startswith("0.6.")
 problems = []
 
@@ -26,7 +26,7 @@ def check(what, truth):
 
 
 def judge_file(path, model, **dump):
-    """The file passes Harbor's model and, for the exact version, comes out of it with the same keys, order and values."""
+    """The file passes Harbor's model and, for the exact version, comes out with the same keys, order and values."""
     text = path.read_text()
     try:
         value = model.model_validate_json(text)

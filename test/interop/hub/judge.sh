@@ -1,4 +1,4 @@
-# Python's client of the Hub reads what we uploaded to a stand-in for it, and we read what it uploaded.
+# The Hub's Python client reads what we uploaded to a stand-in for the Hub, and we read what the client uploaded.
 source test/interop/lib.sh
 
 serve=$(bundle hub/serve) || { fault 'the stand-in for the Hub could not be made'; exit 0; }

@@ -27,7 +27,7 @@ for name, content in {"small.txt": b"small\n", "large.parquet": data + b"more"}.
         file.write(content)
 api.create_repo("me/theirs", repo_type="dataset", private=True)
 api.upload_folder(repo_id="me/theirs", repo_type="dataset", folder_path=theirs, commit_message="from Python")
-# What `hub list` and `hub squash` ask for is what Python's client asks for.
+# `hub list` and `hub squash` send the same requests as the Python client.
 assert {found.id for found in api.list_datasets(author="me", expand=["private"])} == {"me/tasks", "me/theirs"}
 api.create_repo("me/history", repo_type="dataset")
 for text in ["one", "two"]:

@@ -16,7 +16,7 @@ WORDS = {bool: "bool", int: "int", float: "float", str: "text"}
 
 
 def kind_of(hint):
-    """A list is the words a value may be; `any` is left to the trainer."""
+    """A list holds the allowed words; `any` is left to the trainer."""
     if typing.get_origin(hint) is typing.Literal:
         choices = [choice for choice in typing.get_args(hint) if choice is not None]
         return choices if all(isinstance(choice, str) for choice in choices) else "any"

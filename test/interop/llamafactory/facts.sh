@@ -1,4 +1,5 @@
-# What we know of LLaMA-Factory is what the installed one says: its keys and templates, and how it encodes the demo's rows.
+# Checks our knowledge of LLaMA-Factory against an installed one: its keys and templates, and how it encodes the demo's
+# rows.
 published() {
   "$bin/python" test/interop/llamafactory/facts.py >"$scratch/facts.json" 2>"$scratch/facts.err" || { tail -n 5 "$scratch/facts.err"; return 1; }
   quietly "$bin/python" test/interop/llamafactory/published.py "$scratch/facts.json" src/formats/llamafactory/published.json

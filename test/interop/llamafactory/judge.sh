@@ -1,5 +1,6 @@
-# LLaMA-Factory parses what our presets render, and trains a few steps on the demo's dataset as written, on what `launch` renders
-# and executes on this machine, and on a dataset in another spelling. The small model is made here, so nothing is downloaded.
+# LLaMA-Factory parses what our presets render, and trains a few steps on the demo's dataset as written, on what
+# `launch` renders and executes on this machine, and on a dataset in another format. The small model is made here, so
+# nothing is downloaded.
 source test/interop/lib.sh
 
 why=$(make_llamafactory_venv) || { skip llamafactory "$why"; exit 0; }
@@ -59,7 +60,7 @@ rendered=()
 for preset in configs/sft/*.yaml; do
   for kind in sft sft_mca pretokenize; do
     plan=$scratch/plan-$(basename "$preset" .yaml)-$kind.json
-    # A preset for any model is told one.
+    # A preset without a model needs one.
     grep -q '^model_name_or_path' "$preset" && model=() || model=(--base-model org/model)
     ot_agent launch --job-type "$kind" --train-config-path "$preset" "${model[@]}" --dataset org/dataset --cluster vista --experiments-dir "$scratch/plans" --dry-run --json >"$plan" 2>"$scratch/plan.err" &&
       rendered+=("$plan") || fault "launch renders $kind of $preset: $(head -n 1 "$scratch/plan.err")"

@@ -47,7 +47,7 @@ for name, values in tensors.items():
         continue
     mapped = names.get_name(name, try_suffixes=(".weight",))
     assert mapped, f"no name for {name}"
-    # Norms stay in float32, as llama.cpp wants them.
+    # Norms stay in float32, as llama.cpp requires.
     writer.add_tensor(mapped, values.astype(numpy.float32 if values.ndim == 1 else numpy.float16))
 writer.write_header_to_file()
 writer.write_kv_data_to_file()

@@ -1,15 +1,15 @@
-# The wait that a launch renders finds the nodes of a real Ray cluster, with plain `ray`: no dashboard.
+# The wait script of a launch finds the nodes of a real Ray cluster, with plain `ray`: no dashboard.
 source test/interop/lib.sh
 
 why=$(make_venv ray 12 ray==2.57.0) || { skip ray "$why"; exit 0; }
 print_wait=$(bundle ray/print-wait) && node "$print_wait" >"$scratch/await.sh" || { fault 'the wait could not be rendered'; exit 0; }
 address=127.0.0.1:26379
 export PATH=$venvs/ray/bin:$PATH RAY_gcs_server_port_wait_time_s=120
-# Sockets of Ray do not fit below a long path.
+# Ray's socket paths would be too long below a long path.
 sockets=$(mktemp -d /tmp/ray.XXXX)
 
-# start_node LOG ARGUMENT...: a node, whose process group is $server, once it is up. Ray allows a node a fixed 30 s, which a busy
-# machine may exceed, so that it is tried again; how long Ray takes is not what is judged.
+# start_node LOG ARGUMENT...: starts a node and waits until it is up; $server is its process group. Ray allows a node a
+# fixed 30 s, which a busy machine may exceed, so this retries; how long Ray takes is not judged.
 start_node() {
   local log=$1 attempt
   shift

@@ -1,5 +1,5 @@
-# A student trained on the demo's dataset is served by real OpenAI-compatible servers and driven by terminus-2: llama.cpp
-# (from a GGUF file) and transformers serve (from the folder, which it serves but does not list).
+# Real OpenAI-compatible servers serve a student trained on the demo's dataset, and terminus-2 uses it: llama.cpp (from
+# a GGUF file) and transformers serve (from the folder, which it serves but does not list).
 source test/interop/lib.sh
 
 why=$(can_run) || { skip 'a served student' "$why"; exit 0; }
@@ -11,7 +11,7 @@ if [ ! -e "$model/model.safetensors" ]; then
   model=$scratch/tiny
 fi
 
-# student JOB PORT NAME ARGUMENT...: terminus-2 on one task with the server at that port.
+# student JOB PORT NAME ARGUMENT...: runs terminus-2 on one task with the server at that port.
 student() {
   local job=$1 port=$2 name=$3
   shift 3
@@ -33,7 +33,7 @@ if why=$(make_venv llamacpp 12 xllamacpp==2026.10.11549 gguf==0.19.0 safetensors
       [ ! -e "$scratch/first-prompt.json" ] || judge 'llama.cpp renders a prompt as the student was trained on it' node test/interop/serving/rendered.mjs 18331 "$scratch/first-prompt.json"
       judge 'terminus-2 on a student served by llama.cpp is scored' scored llamacpp 18331 student
     else
-      # The agent believes in a larger context than the server has, so that the server refuses.
+      # The agent is configured with a larger context than the server has, so that the server refuses.
       judge 'a request too long for llama.cpp ends with limit context' too_long too-long 18331 student --engine-kwarg 'model_info={"max_input_tokens":32768}'
     fi
     end_group "$server"
@@ -52,7 +52,7 @@ if why=$(make_torch_venv transformers 12 'transformers[serving]==5.17.0' torch==
     server=$!
     if ! wait_for 240 curl -sf http://127.0.0.1:18332/health; then skip 'transformers serve' "it does not come up: $(tail -n 1 "$scratch/transformers.log" | cut -c 1-200)"
     else
-      # Its first list of models takes long, whatever comes of it: 500 where there is no cache.
+      # The first list of models takes long even if it fails: it is a 500 without a cache.
       curl -s -m 120 -o "$scratch/models.txt" http://127.0.0.1:18332/v1/models
       judge "serve --check passes on transformers serve, whose list of models is $cache_state" ot_agent serve --check --api-base http://127.0.0.1:18332/v1 --model "$model"
       [ "$cache_state" = missing ] || judge 'terminus-2 on a folder served by transformers serve is scored, after its refusal of session_id' refused_once

@@ -1,4 +1,4 @@
-"""SkyPilot reads every task file, and what it read is what was asked for."""
+"""Checks that SkyPilot reads every task file as intended."""
 import glob
 import json
 import subprocess
@@ -20,11 +20,11 @@ for file in files:
     assert resources.cpus == (None if gpus else "4+") and resources.memory == (None if gpus else "32+")
     assert resources.use_spot == name.startswith("cloud")
     assert ("kubernetes" if name.startswith("pods") else "aws") in str(resources.infra).lower(), resources.infra
-    # What runs is a script that bash can read.
+    # The command is a script that bash can parse.
     subprocess.run(["bash", "-n", "-c", task.run], check=True)
     assert "timeout --signal=USR1 --kill-after=600 93000 bash -c" in task.run
     assert not task.secrets and not task.envs, (task.secrets, task.envs)
-# Its command line takes every command that the scheduler calls; parsing runs none of them.
+# SkyPilot's command line accepts every command that the scheduler calls; parsing runs none of them.
 with open(sys.argv[1] + "/commands.txt") as lines:
     commands = [json.loads(line) for line in lines]
 assert [words[:2] for words in commands] == [["jobs", "launch"], ["jobs", "queue"], ["jobs", "cancel"]], commands
@@ -33,7 +33,7 @@ for _, word, *rest in commands:
     assert word != "queue" or (parsed["all"] and parsed["output_format"] == "json"), parsed
     assert word != "launch" or (parsed["detach_run"] and parsed["yes"]), parsed
     assert word != "cancel" or (parsed["name"] and parsed["yes"]), parsed
-# The scheduler knows every state of a job, or takes it for a failure.
+# The scheduler knows every job state, or treats it as a failure.
 known = "PENDING SUBMITTED STARTING RUNNING WINDING_DOWN RECOVERING CANCELLING SUCCEEDED CANCELLED".split()
 others = [state.value for state in ManagedJobStatus if state.value not in known]
 assert others and all(state.startswith("FAILED") for state in others), others

@@ -16,7 +16,7 @@ from skyrl.train.utils import validate_cfg
 
 @dataclass
 class HarborConfig(SkyRLTrainConfig):
-    """The entry point is not part of the package; this is the one field it adds."""
+    """The entry point is not part of the package; this is the only field it adds."""
 
     harbor_trial_config: Dict[str, Any] = field(default_factory=dict)
 
@@ -24,7 +24,7 @@ class HarborConfig(SkyRLTrainConfig):
 for path in sys.argv[1:]:
     with open(path) as file:
         script = next(job["script"] for job in json.load(file)["jobs"] if job["name"] == "train")
-    # The words of the command as two shells make them: the script's, and the one that it starts on each node.
+    # The command's words after two shells: the script's, and the one it starts on each node.
     line = next(line for line in script.replace("\\\n", " ").split("\n") if "python -m" in line)
     words = shlex.split(next(word for word in shlex.split(line) if "python -m" in word))
     settings = words[words.index("-m") + 2 :]

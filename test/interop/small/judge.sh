@@ -1,5 +1,5 @@
-# A student trained by trainers/small on the demo's dataset, for half a minute on the processor: transformers gives the same numbers
-# for it, llama.cpp opens its file, its own server answers, and terminus-2 on it is scored.
+# A student trained by trainers/small on the demo's dataset, for half a minute on the CPU: transformers computes the
+# same numbers for it, llama.cpp opens its file, its own server answers, and a terminus-2 trial on it is scored.
 source test/interop/lib.sh
 
 what='a small student'

@@ -20,7 +20,7 @@ env = {
 
 
 class ThisMachine:
-    """As much of an environment as the agent uses."""
+    """The part of an environment that the agent uses."""
 
     session_id = "judge"
     default_user = None

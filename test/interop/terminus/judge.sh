@@ -1,10 +1,10 @@
-# The Terminus-2 of Harbor and ours play the same replies, each at a terminal of this machine, Harbor's in a real tmux. What
-# they send to the model is compared word for word; docs/decisions/0032-terminus-2-parity.md lists what may differ.
+# Harbor's Terminus-2 and ours play the same replies, each at a terminal of this machine, Harbor's in a real tmux. Their
+# requests to the model are compared word for word; docs/decisions/0032-terminus-2-parity.md lists what may differ.
 source test/interop/lib.sh
 
 if ! why=$(can_run); then skip 'terminus-2 beside that of Harbor' "$why"; exit 0; fi
 command -v tmux >/dev/null || { skip 'terminus-2 beside that of Harbor' 'tmux is not installed'; exit 0; }
-# The newest Harbor, or one of the last whose packages can all be had.
+# The reference version of Harbor, or else the newest that installs.
 for wanted in ${TERMINUS_HARBOR:-harbor==0.25.0 harbor}; do
   why=$(make_venv "terminus-${wanted//=/-}" 12 "$wanted") && python=$venvs/terminus-${wanted//=/-}/bin/python && break
   echo "no $wanted: $why"
