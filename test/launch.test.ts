@@ -518,7 +518,7 @@ test('a cluster limits what Ray takes, for servers and for reinforcement', async
   }
 })
 
-test('accelerate starts a training in the place of torchrun, with a file of its own', async () => {
+test('accelerate starts a training instead of torchrun, with its own file', async () => {
   const { launch, text } = await planned('clusters/vista.yaml', { ...trainingCases.sft, train_launcher: 'accelerate' })
   expect(text).not.toContain('torchrun')
   const [path = ''] = Object.keys(launch.files).filter((name) => name.endsWith('_accelerate.yaml'))

@@ -84,7 +84,7 @@ test('an address that was never there is passed over; without any there is one f
   await expect(engine.client('m').complete(hello)).rejects.toMatchObject({ code: 'ApiConnectionError' })
 })
 
-test('an address that failed is left alone for a while, looked at beside the calls, and used again when it answers', async () => {
+test('an address that failed is avoided for a while, checked alongside the calls, and used again when it responds', async () => {
   let now = 0
   const [quiet, other] = await Promise.all([standIn(), standIn()])
   const all = [quiet, other].map(replicaAt)

@@ -18,7 +18,7 @@ test('there are 98 items, in order, with five cells each', () => {
   expect(items.filter(({ rest, what }) => rest.length !== 1 || rest[0] !== '' || what === '')).toEqual([])
 })
 
-test('each is there, partly there or missing, and what is missing is told', () => {
+test('each is there, partly there or missing, and what is missing is named', () => {
   const wrong = items.filter(({ state, here, tests }) => {
     const says = / Missing: \S/.test(here)
     if (state === 'there') return says || tests === ''

@@ -7,7 +7,7 @@ import { buildStarter, hashes, hashName, kinds, nameOf, prebuilt, whyNotBuilt } 
 const dir = mkdtempSync(join(tmpdir(), 'ot-built-'))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
 
-test('the programs that start sandboxes are there for x64 and arm64, small, and built from the sources beside them', () => {
+test('the programs that start sandboxes exist for x64 and arm64, are small, and were built from the sources next to them', () => {
   expect(readFileSync(join(prebuilt, hashName), 'utf8')).toBe(hashes())
   const machines = kinds.map((kind) => {
     const file = join(prebuilt, nameOf(kind))

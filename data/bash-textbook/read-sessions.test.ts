@@ -37,7 +37,7 @@ test('commands after a prompt are read with what they print', () => {
   ])
 })
 
-test('a command on a file that was shown, or on a text in a pipe, can be asked for; the page tells it no more', () => {
+test('a command on a file that was shown, or on a text in a pipe, can be asked for; the page no longer shows it', () => {
   const known = filesOf(sessionsOf(page))
   expect(known).toEqual({ 'fruits.txt': 'pear 3\nfig 12\napple 5\n' })
   // `sort fruits.txt` also occurs in another command.
@@ -65,7 +65,7 @@ test('a command on a file that was shown, or on a text in a pipe, can be asked f
   )
 })
 
-test('a command is left where the page shows another way to its result', () => {
+test('a command is skipped if the page shows another way to its result', () => {
   const known = { 'fruits.txt': 'pear\nfig\n' }
   const lost = (text: string) => readCommands(`Text.\n\n${text}\n`, known).map(({ script }) => script)
   expect(lost('# upside down\n$ tac fruits.txt\nfig\npear')).toEqual(['tac fruits.txt\n'])

@@ -11,7 +11,7 @@ const fields = {
   ],
 }
 
-test('official tests lose the line ends of the judge, so that an example is known as one', () => {
+test('official tests lose the judge’s line endings, so that examples are recognized', () => {
   const { fields: made } = shape({ id: 'x', source: 's', fields }, options)
   expect(made.tests).toEqual([
     { input: '1 2\n', output: '3\n' },

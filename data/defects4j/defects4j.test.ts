@@ -64,7 +64,7 @@ test('a test is cut out with its comment and annotations, and nothing else', () 
   expect(withoutMethods(tests, ['a.ATest::testB', 'a.ATest::testX'])).toBeNull()
 })
 
-test('a test is looked for in its class, not in others of the file', () => {
+test('a test is looked up in its class, not in others in the file', () => {
   const text = `package a;
 
 public class ATest {
@@ -137,7 +137,7 @@ test.each([
   expect(instruction.includes('should run through')).toBe(!said.startsWith('It should end'))
 })
 
-test('a test that is called as words are does not change the message', () => {
+test('a test whose name is an ordinary word does not change the message', () => {
   const message = ['org.junit.ComparisonFailure: this text is wrong']
   const failing = new Map([['a.ATest::is', { message, frames: ['a.ATest::is:4'] }]])
   const files = { 'test/a/ATest.java': { data: 'class ATest {\n  @Test\n  public void is() {\n    go();\n  }\n}\n' } }
@@ -146,7 +146,7 @@ test('a test that is called as words are does not change the message', () => {
   expect(symptoms).toMatchObject([{ code: 'go();', message: 'ComparisonFailure: this text is wrong' }])
 })
 
-test('a test without a place is cut out of the class above that has it', () => {
+test('a test without a location is cut out of the superclass that defines it', () => {
   const own = 'package a;\nclass ATest extends Above {\n  void helper() {\n  }\n}\n'
   const above = tests.replace('class ATest', 'class Above')
   const { files, instruction } = madeOf({ 'ATest.java': own, 'Above.java': above }, 'x.E: Expected exception: a.X')
@@ -155,7 +155,7 @@ test('a test without a place is cut out of the class above that has it', () => {
   expect(instruction).not.toContain('which does not exist')
 })
 
-test('the report says which class of tests is hidden as a whole', () => {
+test('the report says which test class is hidden as a whole', () => {
   const other = { message: ['x.E: 1'], frames: ['a.ATest::generated:1'] }
   const failing = new Map([
     ['a.ATest::testB', { message: ['x.E: 1'], frames: [] }],
@@ -178,7 +178,7 @@ test('a file that is not in UTF-8 keeps its bytes', () => {
   expect(instruction).toContain('"\u00e9",')
 })
 
-test('a class of JUnit among the sources replaces nothing', {
+test('a JUnit class among the sources replaces nothing', {
   ...needs('javac', '/usr/share/java/junit4.jar'),
   timeout: 600_000,
 }, async () => {
@@ -223,7 +223,7 @@ test('or from the list of changes', () => {
   expect(titleInChanges(xml, '')).toBeNull()
 })
 
-test('a test that failed once has failed, with its message and where it came from', () => {
+test('a test that failed once has failed, with its message and stack', () => {
   const run = parseRun(
     'ok 1 - a.ATest::testB\nok 2 - a.ATest::testC\nnot ok 1 - a.ATest::testB\n  | AssertionError: 1\n  | 2\n  @ a.ATest::testB:3\nok 2 - a.ATest::testC\n',
   )
@@ -233,7 +233,7 @@ test('a test that failed once has failed, with its message and where it came fro
   ])
 })
 
-test('a test is found in its own class, or in one above it', () => {
+test('a test is found in its own class or a superclass', () => {
   const failed = (...frames: string[]) => ({ message: [], frames })
   const place = { className: 'a.ATest', method: 'testB', line: 3 }
   expect(placeOf('a.ATest::testB', failed('a.A::testB:89', 'a.ATest::testB:3'))).toEqual(place)
@@ -253,14 +253,14 @@ test('a run looks for classes in JUnit and the tests before the sources', () => 
   expect(command.match(/ RunTests a\.ATest/g)).toHaveLength(2)
 })
 
-test('of several versions of a jar the newest is taken', async () => {
+test('the newest of several versions of a jar is used', async () => {
   const dir = await makeTempDir()
   for (const name of ['h2-1.9.jar', 'h2-1.10.jar', 'junit-4.11.jar']) writeFileSync(join(dir, name), name)
   expect(Object.keys(await readJars(dir))).toEqual(['h2-1.10.jar'])
   expect(await readJars(join(dir, 'none'))).toEqual({})
 })
 
-test('bugs of a checkout of Defects4J become rows', needs('git'), async () => {
+test('the bugs in a Defects4J checkout become rows', needs('git'), async () => {
   const dir = await makeTempDir()
   const ref = makeCheckout(dir)
   const rows = await all(readBugs(dir, []))

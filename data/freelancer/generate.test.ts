@@ -13,7 +13,7 @@ const row = {
   },
 }
 
-test('a post becomes work that a model judges, without what was delivered', () => {
+test('a post becomes work that a model judges, without the delivered file', () => {
   const at = { options: { kind: 'post' as const }, seed: 1, inputDir: undefined }
   const [post] = pipeline.split?.(row, at as never) ?? []
   expect(post?.fields).toEqual({
@@ -25,7 +25,7 @@ test('a post becomes work that a model judges, without what was delivered', () =
   expect(asks).toEqual([false, true])
 })
 
-test('a file of the client replaces none of the task, whatever it is called', async () => {
+test('a client’s file replaces none of the task’s files, whatever its name', async () => {
   const stage = delivered.make(delivered.options.parse({ pipeline: 'freelancer' }), {} as never)
   const attachments = ['Dockerfile', 'docker-compose.yaml'].map((name) => ({ name, text: `the client's ${name}\n` }))
   const given = { ...row, fields: { ...row.fields, delivered: { name: 'out.csv', text: 'b,2\n' }, attachments } }

@@ -48,7 +48,7 @@ test.each([
   expect(reportedName(qualifier)).toBe(name)
 })
 
-test('a check for null fixes a report only if it is one of what the report names', () => {
+test('a null check fixes a report only if it checks what the report names', () => {
   const old = 'int f(A a, B b) {\n  return a.size() + b.size();\n}'
   const check = (name: string) => old.replace('  return', `  if (${name} == null) return 0;\n  return`)
   expect(looksLikeFix('NULL_DEREFERENCE', old, check('a'), 'a')).toBe(true)
@@ -59,7 +59,7 @@ test('a check for null fixes a report only if it is one of what the report names
   )
 })
 
-test('the line where a leaked resource comes from is a right answer, and so are others of the method like it', () => {
+test('the line where a leaked resource comes from is a correct answer, and so are similar lines of the method', () => {
   const text = 'void f() {\n  P p = P.parse(a);\n  use(p);\n  p = P.parse(b);\n  use(p);\n}'
   const qualifier = 'resource of type `x.P` acquired by call to `parse(...)` at line 13 is not released after line 14.'
   expect(acceptedLines({ line: 14, qualifier }, [15], { first: 10, last: 15 }, text)).toEqual([11, 13, 14, 15])
@@ -86,7 +86,7 @@ const make = (fields: object) => {
   return pipeline.make({ id: '1', source: 'inferredbugs', fields: { ...bug, ...fields } }, { options } as never)
 }
 
-test('the instruction names the method, and its example is no line of it', async () => {
+test('the instruction names the method, and its example line is outside it', async () => {
   const made = await make({})
   expect(made).toMatchObject({ instruction: expect.stringContaining('in the method on lines 2 to 4.') })
   expect(made).toMatchObject({ instruction: expect.stringContaining('`NULL_DEREFERENCE 104`') })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { makeTempDir } from '../../test/make-task.ts'
 import { byVersion, readPackages } from './packages.ts'
 
-test('a folder of source distributions gives one row per package: its newest version, and what came before', async () => {
+test('a folder of source distributions gives one row per package: its newest version, and the earlier ones', async () => {
   const dir = await makeTempDir()
   for (const name of ['parse-1.9.0.tar.gz', 'parse-1.20.2.tar.gz', 'more_itertools-10.0.tar.gz', 'notes.txt'])
     writeFileSync(join(dir, name), '')

@@ -27,7 +27,7 @@ async function reward(kind: AnswerKind, command: string, output: string): Promis
   return (await readFile(join(dir, 'logs/verifier/reward.txt'), 'utf8')).trim()
 }
 
-test('paths count in any order, with or without ./ in front, and no others', async () => {
+test('the right paths are accepted in any order, with or without a leading ./, and no others', async () => {
   const find = "find src -name '*.c'"
   const outputs = ['src/b.c\nsrc/a.c\n', './src/a.c\r\n./src/b.c\n', `${dir}/app/workspace/src/a.c\nsrc/b.c\nsrc\n`]
   for (const output of outputs) expect(await reward('paths', find, output), output).toBe('1')
@@ -35,7 +35,7 @@ test('paths count in any order, with or without ./ in front, and no others', asy
     expect(await reward('paths', find, output), output).toBe('0')
 })
 
-test('a number counts, and matching lines with or without their files', async () => {
+test('a number is accepted, and matching lines with or without their file names', async () => {
   expect(await reward('number', 'ls src | wc -l', '3\n')).toBe('1')
   expect(await reward('number', 'ls src | wc -l', '4\n')).toBe('0')
   const grep = 'grep -rn "int [ab]" src'
@@ -44,7 +44,7 @@ test('a number counts, and matching lines with or without their files', async ()
   expect(await reward('found-lines', grep, 'int a;\n')).toBe('0')
 })
 
-test('an answer without content never counts, nor a folder that stayed as it was', async () => {
+test('an empty answer is never accepted, nor an unchanged folder', async () => {
   expect(await reward('paths', "find src -name '*.py'", '')).toBe('0')
   expect(await reward('state', "find src -name '*.py' -delete", '')).toBe('0')
   expect(await reward('state', 'rm src/c.h', '')).toBe('0')

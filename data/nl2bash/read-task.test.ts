@@ -15,7 +15,7 @@ const reason = (nl: string, bash: string) => {
   return 'drop' in made ? made.drop : null
 }
 
-test('the folder holds what is searched for, and what just misses', () => {
+test('the folder holds matches and near misses', () => {
   const { command, paths, answer } = task('Find all *.conf files under /etc/app', "find /etc/app -name '*.conf'")
   expect({ command, answer }).toEqual({
     command: "find etc/app -name '*.conf'",
@@ -52,7 +52,7 @@ test('a level too deep is one under every reading', () => {
   expect(depths).not.toContain(3)
 })
 
-test('a name that is not wanted says nothing of folders, so a sentence does', () => {
+test('an excluded name says nothing about folders, so a sentence does', () => {
   const { notes } = task('Find all files not ending in ".log" in src', "find src -type f -not -name '*.log'")
   expect(notes).toEqual([expect.stringContaining('regular files')])
   expect(task('Find all files ending in ".log" in src', "find src -type f -name '*.log'").notes).toEqual([])
@@ -68,7 +68,7 @@ test('a sentence settles what the request leaves open', () => {
   expect(text).toMatchObject({ answer: { kind: 'state' }, notes: ['Text files are those whose names end in `.txt`.'] })
 })
 
-test('dates lie far from the limit, whenever the task runs', () => {
+test('dates are far from the limit, whenever the task runs', () => {
   const { workspace, notes } = task('Find files older than 30 days under logs', 'find logs -type f -mtime +30')
   expect(workspace.commands.join('\n')).toMatch(/touch -h -d '20(?:09|61)-/)
   expect(notes).toEqual([expect.stringContaining('last modification'), expect.stringContaining('regular files')])
@@ -108,7 +108,7 @@ test.each([
   expect(reason(nl, bash)).toBe(drop)
 })
 
-test('a typographic dash is the dash of a keyboard', () => {
+test('a typographic dash becomes a keyboard dash', () => {
   expect(task('Find all “*.c” files under src', 'find src –name “*.c”').command).toBe("find src -name '*.c'")
 })
 
@@ -119,7 +119,7 @@ test('variables and homes become folders', () => {
   expect(task('Find all *.c files in the home directory', "find ~ -name '*.c'").request).toContain('directory home')
 })
 
-test('a request whose answer is the name that it gives is left out', () => {
+test('a request that names its own answer is left out', () => {
   expect(reason('Search for the file test.txt in the folder home', 'find home -name test.txt')).toBe('too-simple')
   expect(reason('Search for the file test.txt under the folder home', 'find home -name test.txt')).toBeNull()
   expect(reason('Search for files test*.txt in the folder home', "find home -name 'test*.txt'")).toBeNull()

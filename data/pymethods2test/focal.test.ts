@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { needs } from '../../test/needs.ts'
 import { bodyOf, foreignImports, isTestCase, runner, takeBody, untoldWords } from './focal.ts'
 
-test('what comes with Python is no package, and neither are optional imports or words of a sentence', () => {
+test('the standard library is not a package, and neither are optional imports or words in a sentence', () => {
   const code = `from __future__ import annotations
 import inspect, threading
 from email.utils import parsedate
@@ -37,12 +37,12 @@ test.each([
   )
 })
 
-test('a class that other classes of tests are made of is none itself', () => {
+test('a base class for tests is not a test class itself', () => {
   const code = 'class Shared(object):\n    pass\n\nclass Bare:\n    pass\n\nclass Real(Shared, TestCase):\n    pass\n'
   expect(['Shared', 'Bare', 'Real', 'None'].map((name) => isTestCase(code, name))).toEqual([false, false, true, false])
 })
 
-test('words that only the body and the test know cannot be written again', () => {
+test('words that occur only in the body and the test cannot be guessed', () => {
   const code = (body: string) =>
     `class Report:\n    def show(self):\n        "Says where values come from."\n${body}\n\n    def other(self):\n        return 'From files:'\n`
   const untold = (body: string, wanted: string) => {
@@ -60,7 +60,7 @@ test('words that only the body and the test know cannot be written again', () =>
   expect(untold(body, 'show(3)')).toEqual([])
 })
 
-test('the test runs also where its file starts all tests when it is loaded', needs('python3'), () => {
+test('the test runs even if its file starts all tests on import', needs('python3'), () => {
   const dir = mkdtempSync(join(tmpdir(), 'ot-agent-focal-'))
   const code = 'import unittest\nclass Sums(unittest.TestCase):\n    def test_it(self): pass\nunittest.main()\n'
   writeFileSync(join(dir, 'test_sums.py'), code)

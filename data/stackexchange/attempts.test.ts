@@ -57,24 +57,24 @@ test.each([
   expect(attemptsOf(question(shown, answer([command])))).toContain(problem)
 })
 
-test('no file of a task has a name that means something beside its Dockerfile', () => {
+test('no file of a task has a name with a special meaning next to its Dockerfile', () => {
   expect(commandOf(question([], answer(['sort docker-compose.yaml'])))).toContain('names no file')
   expect(commandOf(question([], answer(['sort a.txt'])))).toMatchObject({ file: 'a.txt' })
 })
 
-test('a command after a prompt goes on while a quotation is open', () => {
+test('a command after a prompt continues while a quote is open', () => {
   expect(commandIn("$ awk '{\n    print $1  # one\n}' file\na\n$ sort file\nb")).toBe(
     "awk '{\n    print $1  # one\n}' file\nsort file",
   )
 })
 
-test('blanks at ends of lines mean nothing, and those between words are told apart', () => {
+test('trailing blanks mean nothing, and differences between words are detected', () => {
   expect(likeness('a b  \nc\n\n', 'a b\nc\n')).toBe('same')
   expect(likeness('a  b\n c', 'a b\nc')).toBe('blanks')
   expect(likeness('a b', 'b a')).toBeNull()
 })
 
-test('the order of lines that awk takes from an array means nothing, unless they are sorted', () => {
+test('the order of lines that awk reads from an array is ignored, unless they are sorted', () => {
   expect(orderOf({ script: "awk '{n[$1]++} END {for (k in n) print k, n[k]}' file" })).toEqual({ order: 'any' })
   expect(orderOf({ script: "awk '{n[$1]++} END {for (k in n) print k}' file | sort" })).toEqual({})
 })

@@ -156,7 +156,7 @@ test('remarks are compared with the readers that the reason names', () => {
   })
 })
 
-test('an unfit answer by the asker hides no good one of others', () => {
+test('an unfit answer by the asker hides no good one by someone else', () => {
   const others = { id: 3, score: 8, accepted: false, body: `Others say: ${said}`, code: [] }
   const given = { answer: `I reset the machine. ${said}`, otherAnswers: [others] }
   expect(rubricOf(make({ ...given, votes: { score: 10, isOwn: true, accepted: true } })).reference).toMatch(/^Others/)
@@ -174,7 +174,7 @@ test('that askers accept their own answer says nothing', () => {
   expect(rubricOf(make({ votes: own, otherAnswers: [other(2)] })).reference).toMatch(/^The kernel/)
 })
 
-test('criteria hold no sentence that goes on in code, points back, gives credit or announces', () => {
+test('criteria contain no sentence that continues in code, refers back, gives credit or announces', () => {
   const more =
     'What happens to the service is that it is started again so that\n\n```\nx\n```\n\nThat is the difference between these two kinds of services and limits. There is a perfect way to handle such a service. The example shows a service that has the same limit. Thanks to Ann for the hint that the service has a limit.'
   const made = make({ answer: `${said.replace(/:$/, '.')} ${more}` })
@@ -208,14 +208,14 @@ test('an answer that adds to others leans on them', () => {
   })
 })
 
-test('an answer that readers discuss less than they stand behind it counts, and so does a commit that the question names', () => {
+test('an answer with fewer comments than endorsements is used, and so is a commit that the question names', () => {
   expect(make({ votes: { score: 2, accepted: true, isOwn: false, comments: 3 } })).not.toHaveProperty('drop')
   const digest = 'c801b700'.repeat(5)
   const body = `${asked} It is commit ${digest}.`
   expect(make({ body, answer: `Go back before commit ${digest}. ${said}` })).not.toHaveProperty('drop')
 })
 
-test('criteria hold no stand-in of the answer, no mark of bold letters and no half of a contrast', () => {
+test('criteria contain no placeholder of the answer, no bold markup and no half of a contrast', () => {
   const answer = `**The kernel kills it** because of a limit that is set too low. But it works for any other service that you have. Raise it with \`MemoryMax=size\`, where \`size\` is yours.`
   const texts = rubricOf(make({ answer })).criteria.map(({ text }) => text)
   expect(texts.join('\n')).not.toMatch(/\*\*|any other service|names `size`/)
@@ -235,14 +235,14 @@ test('a right answer that says nothing else of the known one passes with one poi
   expect(solves?.name).toBe('solves the question')
 })
 
-test('criteria come from the answer that most readers stand behind, not from the one that only the asker accepted', () => {
+test('criteria come from the answer that most readers endorse, not from the one that only the asker accepted', () => {
   const better = `The kernel kills it when \`vm.overcommit\` is off and other services took the memory. ${said}`
   const otherAnswers = [{ id: 3, score: 7, accepted: false, isOwn: false, body: better, code: [] }]
   const { reference } = rubricOf(make({ votes: { score: 0, accepted: true, isOwn: false }, otherAnswers }))
   expect(reference).toContain('vm.overcommit')
 })
 
-test('of several blocks the first is asked for, and a sentence that is there twice once', () => {
+test('only the first of several blocks is asked for, and a repeated sentence only once', () => {
   const other = block(`${code}\nMemoryHigh=1G\nTasksMax=20`)
   const { criteria } = rubricOf(
     make({ answer: `${said.replace(/:$/, '.')} ${said}`, answerCode: [block(code), other] }),
@@ -283,7 +283,7 @@ test('code that an answer quotes is not asked for', () => {
   expect(rubricOf(make(given)).criteria.find(({ name }) => name === 'code')?.text).toContain('MemoryMax=2G')
 })
 
-test('no sentence ends inside of code', () => {
+test('no sentence ends inside code', () => {
   const answer = `${said.replace(/:$/, '.')} It reads \`limit a. Num b\`, and the manager sets \`MemoryHigh\` for it.`
   const names = rubricOf(make({ answer })).criteria.flatMap(({ text }) => /^It names `(.*?)`,/.exec(text)?.[1] ?? [])
   expect(names).toEqual(['MemoryMax', 'limit a. Num b', 'MemoryHigh'])
@@ -304,7 +304,7 @@ test('however many points there are, a right answer passes with one of them, and
   expect(sum(others) / sum(criteria)).toBeLessThan(passAt)
 })
 
-test('one long word in a block, such as a digest, is no code that others have to give', () => {
+test('one long word in a block, such as a digest, is not code to ask for', () => {
   const { criteria } = rubricOf(make({ answerCode: [block('c801b70016856b320a0deaab1f35f7b1ca9efa27')] }))
   expect(criteria.map(({ name }) => name)).not.toContain('code')
 })
@@ -377,7 +377,7 @@ test.each([
   expect(make(given)).toHaveProperty('instruction')
 })
 
-test('sentences that point at something, or ask back, are no criteria', () => {
+test('sentences that refer to something, or ask back, are not criteria', () => {
   const more =
     'If not, you need to check the logs and provide more details of the service. Removing these two lines eliminated the error for the service in the log. (Other services with a limit of memory have the same log.) Also, the service may be started again.'
   const made = make({ answer: `${said.replace(/:$/, '.')} ${more}` })

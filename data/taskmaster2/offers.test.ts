@@ -59,7 +59,7 @@ test.each([
   expect(offers.map((offer) => (offer as Record<string, string>)[slot])).toContain(value)
 })
 
-test('what the assistant proposes is no detail, and labels that clash are left out', () => {
+test('the assistant’s proposals are not details, and clashing labels are left out', () => {
   expect(['flight1_detail.airline', 'flight_search.origin'].map(isProposal)).toEqual([true, false])
   expect(
     withoutClashes({
@@ -71,7 +71,7 @@ test('what the assistant proposes is no detail, and labels that clash are left o
   ).toEqual({ 'restaurant.name.restaurant': 'The Quay' })
 })
 
-test('what was rejected is no detail, and what was accepted is one whatever was said before', () => {
+test('a rejected value is not a detail, and an accepted one is, whatever was said before', () => {
   const said = (text: string, name: string) => ({ text, segments: [{ text, annotations: [{ name }] }] })
   const slots = markedSlots([
     said('7 pm', 'r.time'),

@@ -14,13 +14,13 @@ const scriptOf = (...turns: unknown[]) => {
   return 'script' in made ? made.script.split('\n').slice(2, -2).join('\n') : made.problem
 }
 
-test('a line counts when it was sent off', () => {
+test('only a completed line is used', () => {
   expect(
     scriptOf(reply('ls', '\n', 'echo a'), reply(' > b\n', 'rm -rf x', 'C-c', 'q', 'echo c', 'Enter', 'echo d')),
   ).toBe('ls\necho a > b\necho c')
 })
 
-test('what is thought aloud before a reply is no part of it', () => {
+test('thinking before a reply is not part of it', () => {
   const { content } = reply('echo a\n')
   expect(scriptOf({ from: 'gpt', value: `<think>{ maybe }</think>\n${content}` })).toBe('echo a')
 })
@@ -32,7 +32,7 @@ test.each(['vim a.txt\n', 'python3\n', 'sudo nano /etc/x\n', 'less log\n'])(
   },
 )
 
-test('python with a program is no program that takes keys', () => {
+test('python with a program is not interactive', () => {
   expect(scriptOf(reply("python3 - <<'E'\nprint(1)\nE\n", 'python3 a.py\n'))).toContain('python3 a.py')
 })
 

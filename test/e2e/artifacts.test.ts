@@ -53,7 +53,7 @@ withSandboxes('artifacts', () => {
     expect(existsSync(join(dir, 'artifacts/stolen'))).toBe(false)
   })
 
-  test('that do not all come leave no part behind, and nothing of theirs stands in the way of the manifest', async () => {
+  test('that do not all arrive leave no partial copy, and nothing in them can replace the manifest', async () => {
     const faulty = faultyProvider(provider, {
       inside: (real) => ({
         downloadDir: async (source, target, options) => {

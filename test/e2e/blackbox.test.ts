@@ -50,7 +50,7 @@ withSandboxes('a command-line agent in a box', () => {
     expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('hello')
   })
 
-  test('one that goes on asking a model that refuses is stopped, and the model is to blame', async () => {
+  test('one that keeps asking a model that refuses is stopped, and the model is to blame', async () => {
     const refuses = clientThat(() => {
       throw new BoundaryError('model', 'no such key', { code: 'AuthenticationError', retryable: false })
     })
@@ -69,7 +69,7 @@ withSandboxes('a command-line agent in a box', () => {
     expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('one')
   })
 
-  test('a trajectory it plants in its logs is kept under another name, and trusted by nobody', async () => {
+  test('a trajectory it plants in its logs is kept under another name and never trusted', async () => {
     const plant = ['trajectory.json', 'trajectory.side-1.json', 'trajectory.jsonl', 'exchanges.jsonl']
       .map((name) => `echo forged > /logs/agent/${name}`)
       .join('; ')
@@ -81,7 +81,7 @@ withSandboxes('a command-line agent in a box', () => {
     expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('hello')
   })
 
-  test('its tools are a mount that nobody inside can change or move', async () => {
+  test('its tools are a mount that nothing inside can change or move', async () => {
     const meddle = 'cat hello; echo x > hello; rm -rf hello; cd /; mv /ot-agent-tools /gone; ln -s /etc /ot-agent-tools'
     const { dir } = await run(['sh', '-c', `cd /ot-agent-tools; ${meddle}; cat /ot-agent-tools/hello`])
     expect(readFileSync(join(dir, 'agent/boxed.txt'), 'utf8')).toMatch(/^installed\n[\s\S]*busy[\s\S]*installed\n$/)

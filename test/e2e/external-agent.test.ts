@@ -96,7 +96,7 @@ withSandboxes('an agent of one’s own', () => {
 })
 
 withSandboxes('an agent that left a timer behind', () => {
-  test('ends no job with what the timer throws; the error is told with the name of its trial', async () => {
+  test('does not end the job when its timer throws; the error is reported with the name of its trial', async () => {
     await writeTree(folder, {
       'late.ts': `export class Late {
   readonly name = 'late'

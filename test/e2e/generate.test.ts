@@ -85,7 +85,7 @@ withSandboxes('ot-agent generate', () => {
     })
   })
 
-  test.concurrent('a task that holds words of a benchmark at hand is left out, unless told otherwise', {
+  test.concurrent('a task with the words of a local benchmark is left out, unless configured otherwise', {
     timeout: 600_000,
   }, async () => {
     const words = 'how many penguins swim past the lighthouse of Ushuaia on a quiet Sunday'
@@ -109,7 +109,7 @@ withSandboxes('ot-agent generate', () => {
     expect(await made('all', '--no-decontaminate')).toMatchObject({ tasks: 2, rejects: {} })
   })
 
-  test.concurrent('a check that only looks whether a file is there is no check', { timeout: 600_000 }, async () => {
+  test.concurrent('a check that only tests whether a file exists is not a check', { timeout: 600_000 }, async () => {
     const script = '#!/bin/sh\\nif [ -f /app/x ]; then r=1; else r=0; fi\\necho $r > /logs/verifier/reward.txt\\n'
     const file = pipeline(
       'vacuous',

@@ -134,7 +134,7 @@ test('a dry run works offline, and a token that hf auth login stored is used and
   expect(JSON.parse(done.stdout)).toMatchObject({ compared: true, commit: expect.any(String) })
 })
 
-test('an upload that is killed goes on, and sends nothing twice', patient, async () => {
+test('a killed upload resumes and sends nothing twice', patient, async () => {
   const dir = join(scratch, 'large')
   mkdirSync(dir)
   for (const word of ['a', 'b', 'c']) writeFileSync(join(dir, `${word}.parquet`), table({ word: [word] }))

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 withSandboxes('kill -9 while an agent talks to its model', () => {
-  test.each(['harbor', 'packed'])('keeps what was said beside the trial that is run again (%s)', async (layout) => {
+  test.each(['harbor', 'packed'])('keeps the old conversation next to the rerun trial (%s)', async (layout) => {
     const job = join(scratch, 'jobs', layout)
     const first = start(layout)
     while (turnsIn(layout === 'packed' ? join(job, '.work') : job) < 2) {

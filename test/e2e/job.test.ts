@@ -94,7 +94,7 @@ withSandboxes('a job', () => {
     ])
   })
 
-  test('goes on with the others when one trial fails', async () => {
+  test('continues with the others when one trial fails', async () => {
     const place = await makePlace(['a', 'b', 'c'])
     const faulty = faultyProvider(provider, {
       lease: (request, really) => (request.owner.trial.startsWith('b') ? Promise.reject(new Error('no')) : really()),

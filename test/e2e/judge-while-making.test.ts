@@ -10,7 +10,7 @@ import { scratch, withSandboxes } from './kit.ts'
 const missing = (what: string) =>
   new RegExp(`^error: ${what} judged by a model, but no model was set\nhint: pass --judge-model.*\n$`)
 
-test('a pipeline whose tasks are judged makes none when nobody would judge what agents do', {
+test('a pipeline whose tasks are judged makes none without a judge for agents’ work', {
   timeout: 60_000,
 }, async () => {
   const out = join(scratch, 'declared')
@@ -46,7 +46,7 @@ export default definePipeline({
 `
 
 withSandboxes('a pipeline that says nothing of a judge', () => {
-  test('stops at its first task that needs one, and goes on from there', { timeout: 180_000 }, async () => {
+  test('stops at its first task that needs one, and resumes from there', { timeout: 180_000 }, async () => {
     const dir = join(scratch, 'now-and-then')
     await mkdir(dir)
     await writeFile(join(dir, 'generate.ts'), pipeline)

@@ -59,7 +59,7 @@ withSandboxes('a task that a model judges', () => {
     expect(await judgeSums(join(out, '.work'))).toMatchObject({ requests: server.requests.length })
   })
 
-  test('costs what its judge asks for: that ends a budget, and has a line of its own', {
+  test('costs what its judge charges, which counts against the budget and has a separate line', {
     timeout: 180_000,
   }, async () => {
     const toml = 'artifacts = ["/answer"]\n[verifier]\nenvironment_mode = "separate"\n'

@@ -50,7 +50,7 @@ test('one of every kind runs by its path, and the lock knows the code of each', 
   for (const { code } of lock.stages) expect(code).toMatch(/^[0-9a-f]{64}$/)
 })
 
-test('changed code makes its rows and those below anew, and nothing else', minutes, async () => {
+test('changed code rebuilds its rows and those of later stages, and nothing else', minutes, async () => {
   const built = () =>
     [...run().stderr.matchAll(/^stage \d\/\d ([\w+ -]+): \d+ rows?, \d+s$/gm)].map(([, title]) => title)
   expect(built()).toEqual([])

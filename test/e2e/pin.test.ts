@@ -170,7 +170,7 @@ describe('with apt', needs('dpkg-deb', 'apt-get', 'dpkg-query'), () => {
       })
     })
 
-    test('a base that only stands in for another counts only for those who say so; a dry run writes nothing', async () => {
+    test('a base that only stands in for another is used only on request; a dry run writes nothing', async () => {
       const dir = await writeTask(join(scratch, 'careful'))
       const refused = await otAgent('tasks', 'pin', dir, '--in-place')
       expect(refused).toMatchObject({ code: 3, stdout: expect.stringMatching(/careful +refused .*using .* instead/) })

@@ -99,7 +99,7 @@ test('gradient weighs attempts by how much better they were than the others at t
   }
 })
 
-test('teacher, the control, goes on with the data and attempts nothing', {
+test('teacher, the control, trains further on the data and attempts nothing', {
   ...needs('bwrap'),
   timeout: 120_000,
 }, async () => {

@@ -166,7 +166,7 @@ withSandboxes('environments built ahead', () => {
     return { ...faultyProvider(provider, {}), prepare: async ({ dir }) => prepare(dir) }
   }
 
-  test('hold no place of a trial: those behind them run meanwhile', async () => {
+  test('take no trial’s slot: those behind them run meanwhile', async () => {
     const place = await makePlace(['a', 'b'])
     const ends: string[] = []
     let finish = () => {}

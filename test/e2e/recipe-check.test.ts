@@ -134,7 +134,7 @@ describe('recipe check', () => {
   })
 })
 
-test('a run that has everything goes on when what it needed is gone', minutes, async () => {
+test('a run that has everything continues when its sources are gone', minutes, async () => {
   const needed = join(dir, 'mine/needed.txt')
   await writeFile(needed, 'anything\n')
   await writeFile(

@@ -53,7 +53,7 @@ describe.skipIf(!canMount(small))('a disk that fills while a sink writes (needs 
   beforeAll(() => mountSmallDisk(small, '1500k'))
   afterAll(() => unmountSmallDisk(small))
 
-  test('stops the run with the stage named, leaves finished shards as they are, and goes on with more room', async () => {
+  test('stops the run with the stage named, keeps finished shards, and resumes when there is more room', async () => {
     const error = await run().then(
       () => null,
       (thrown: unknown) => thrown,

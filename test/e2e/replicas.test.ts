@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 
 const program = resolve('bin/ot-agent.js')
 
-test('two servers are one list of addresses, told only when both answer; one that dies is taken off it, and all at the end', async () => {
+test('two servers make one list of addresses, published only when both respond; one that dies is removed from it, and all are at the end', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'ot-replicas-'))
   const command = [
     process.execPath,

@@ -110,7 +110,7 @@ withSandboxes('rollouts', () => {
     expect(await rowsOf(read)).toEqual(rows)
   })
 
-  test('a spent budget stops the recipe, and a larger one lets it go on', { timeout: 240_000 }, async () => {
+  test('a spent budget stops the recipe, and a larger one lets it continue', { timeout: 240_000 }, async () => {
     const model_info = { input_cost_per_token: 0.001, output_cost_per_token: 0.001 }
     const stages = (budgetUsd: number) => [
       source,
@@ -129,7 +129,7 @@ withSandboxes('rollouts', () => {
     await expect(run('budget', more)).rejects.toThrow('was used up after 0 of 3 rollouts')
   })
 
-  test('what cannot be rolled out is dropped with the reason, and the rest goes on', { timeout: 240_000 }, async () => {
+  test('what cannot be rolled out is dropped with a reason, and the rest goes on', { timeout: 240_000 }, async () => {
     const fault = { kind: 'auth', match: 'ledger', times: 'always' }
     const outcome = await run('faulty', [
       { use: 'sources/spoilt' },
@@ -228,7 +228,7 @@ withSandboxes('rollouts', () => {
     ])
   })
 
-  test('the same model at another address goes on with what is there', { timeout: 240_000 }, async () => {
+  test('the same model at another address continues from the existing results', { timeout: 240_000 }, async () => {
     const engine = scriptedEngine.make(scriptedEngine.options.parse({ tasks }), { env: {}, stateDir: dir })
     const at = async (origin: string) => {
       const teacher = { model: 'scripted', apiBase: `${origin}/v1` }

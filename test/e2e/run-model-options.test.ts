@@ -103,7 +103,7 @@ extra_agent_kwargs: { max_turns: 9 }
     expect(ran.stderr).not.toMatch(/adaptive_concurrency/)
   })
 
-  test('an estimate asks nobody, writes nothing, and stands on an earlier job when there is one', async () => {
+  test('an estimate asks no model, writes nothing, and is based on an earlier job if there is one', async () => {
     const before = asked()
     const prices = '{"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}'
     const line = [...here(), '-k', '3', '--ak', `model_info=${prices}`, '--json', '--estimate']
@@ -119,7 +119,7 @@ extra_agent_kwargs: { max_turns: 9 }
     expect(existsSync(join(jobs, 'estimate'))).toBe(false)
   })
 
-  test('money that is spent stops the job, and the same line with more goes on', async () => {
+  test('a spent budget stops the job, and the same command line with more money resumes it', async () => {
     const prices = 'model_info={"input_cost_per_token": 0.001, "output_cost_per_token": 0.001}'
     const line = ['-i', '*csv-to-json', '-i', '*fix-ledger', '-n', '1', ...here(), '--ak', prices, '--json']
     const first = await run('money', [...line, '--budget-usd', '1'], withKey)

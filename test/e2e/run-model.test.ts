@@ -36,7 +36,7 @@ withSandboxes('run with a model behind --api-base', () => {
     expect(readFileSync(join(job, 'spend.jsonl'), 'utf8')).toContain(trial)
   })
 
-  test('a spent budget starts no new trial, and the same line with more goes on', async () => {
+  test('a spent budget starts no new trial, and the same command line with more money resumes', async () => {
     const line = [
       '-m',
       'scripted',

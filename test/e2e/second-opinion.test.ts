@@ -67,7 +67,7 @@ withSandboxes('a second opinion', () => {
     expect(stderr).toMatch(/^judge, solver and reviewer: 10 requests/m)
   })
 
-  test('decides in a recipe which tasks go on, and is in the books', { timeout: 240_000 }, async () => {
+  test('decides in a recipe which tasks continue, and is recorded in the spend log', { timeout: 240_000 }, async () => {
     const server = await startJudge(['m'], model)
     const dirs = [await write('fair', fair), await write('unfair', unfair)]
     const rows = await Promise.all(dirs.map((dir) => taskRowOf(dir, 'opinions') as Promise<TaskRow>))
@@ -84,7 +84,7 @@ withSandboxes('a second opinion', () => {
     expect(said.at(-1)).toMatch(/^judge: 14 requests/)
   })
 
-  test('gates a whole recipe: what a reviewer of known error misses goes on, what it rejects is listed with its reason', {
+  test('gates a whole recipe: what a reviewer of known error misses passes, what it rejects is listed with its reason', {
     timeout: 600_000,
   }, async () => {
     const server = await startJudge(['m'], model)

@@ -16,7 +16,7 @@ async function sweep(...argv: string[]) {
   return { status, stdout, stderr }
 }
 
-test('a server is started for each setting, measured and stopped; one that does not start is told', async () => {
+test('a server is started for each setting, measured and stopped; one that does not start is reported', async () => {
   const dir = join(scratch, 'sweep')
   mkdirSync(dir, { recursive: true })
   const command = [process.execPath, program, 'serve', '--engine', 'scripted', '-m', 'stand-in', '--quiet']

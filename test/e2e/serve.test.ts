@@ -57,7 +57,7 @@ async function serveStandIn(...more: string[]) {
 }
 
 describe('serve', () => {
-  test('a stand-in answers, its endpoint is written down, and both are gone after a stop', async () => {
+  test('a stand-in responds, its endpoint is recorded, and both are gone after a stop', async () => {
     const file = join(scratch, 'endpoint.json')
     const { child, ended, says, baseUrl, origin } = await serveStandIn('--endpoint-json', file, '-m', 'teacher')
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
@@ -187,7 +187,7 @@ describe('serve with vllm_server', () => {
     setTimeout(listen, 200)
   `
 
-  test('the server is started by its file, waited for, told of, and stopped with us', async () => {
+  test('the server is started from its file, awaited, announced, and stopped with us', async () => {
     const { bin, config, notes, port } = await fakeVllm('vllm-good', server)
     const { child, ended, says } = otAgent(['serve', '--config', config, '--json'], {
       PATH: `${bin}:${process.env.PATH}`,

@@ -39,7 +39,7 @@ withSandboxes('a task with steps', () => {
     expect(record.steps).toHaveLength(1)
   })
 
-  test('goes on past a gate that is reached', async () => {
+  test('continues past a gate that is reached', async () => {
     const task = steps('', { reward: 0.5, gate: 'min_reward = { reward = 0.5 }' }, { reward: 1 })
     expect((await playTrial({ task, agent: solveByOracle })).record.steps).toHaveLength(2)
   })
@@ -66,7 +66,7 @@ withSandboxes('a task with steps', () => {
     expect(seen).toEqual(['', 'mine', 'mine'])
   })
 
-  test('verifies a step whose agent ran out of time and goes on', async () => {
+  test('verifies a step whose agent ran out of time and continues', async () => {
     const slow = agentThat(async (at) => (at.step?.name === 's1' ? new Promise(() => {}) : { kind: 'finished' }))
     const task = steps('', { reward: 0.5 }, { reward: 1 })
     const { record } = await playTrial({

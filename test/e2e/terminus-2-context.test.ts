@@ -33,7 +33,7 @@ const asides = (n: number) =>
 withSandboxes('terminus-2 whose context is full', () => {
   afterEach(async () => expect(await leftovers()).toEqual([]))
 
-  test('hands its work off through three calls and goes on', async () => {
+  test('hands its work off through three calls and continues', async () => {
     const { record, client, files, trajectory, prompt } = await run([
       says('echo 42 > /answer'),
       says('true'),

@@ -231,7 +231,7 @@ withSandboxes('terminus-2', () => {
     },
   )
 
-  test('takes a completion back when the next reply goes on', async () => {
+  test('withdraws a completion when the next reply continues the work', async () => {
     const { record } = await run([done, solves, done, done])
     expect(record).toMatchObject({ end: { rewards: { reward: 1 } }, metadata: { n_episodes: 4 } })
   })
@@ -245,7 +245,7 @@ withSandboxes('terminus-2', () => {
     })
   })
 
-  test('tells the model what is wrong with its reply, and goes on', async () => {
+  test('tells the model what is wrong with its reply, and continues', async () => {
     const { record, prompt, trajectory } = await run(['hello', `Sure: ${solves}`, done, done])
     expect(prompt(1)).toBe(
       'Previous response had parsing errors:\nERROR: No valid JSON found in response\nWARNINGS: - A reply is one object in braces\n\nPlease fix these issues and provide a proper JSON response.',
@@ -323,7 +323,7 @@ withSandboxes('terminus-2', () => {
     expect(record).toMatchObject({ end: { rewards: { reward: 1 } }, metadata: { n_episodes: 3 } })
   })
 
-  test('gives up when replies are cut off again and again, or at once when told to', async () => {
+  test('gives up when replies are cut off again and again, or at once if so configured', async () => {
     const cut = { text: 'x', finish: 'length' } as const
     const often = await run([cut], { options: { max_length_recoveries: 2 } })
     expect(often.record).toMatchObject({
@@ -334,7 +334,7 @@ withSandboxes('terminus-2', () => {
     expect(once.record.metadata).toMatchObject({ stop_reason: 'output-length', n_episodes: 1 })
   })
 
-  test('goes on after a content filter, with no empty turn in the conversation, and gives up in the end', async () => {
+  test('continues after a content filter, with no empty turn in the conversation, and eventually gives up', async () => {
     const filtered = { text: '', finish: 'content-filter' } as const
     const { record, client, prompt } = await run([filtered, solves, filtered], { options: { max_content_filters: 2 } })
     expect(record).toMatchObject({
@@ -489,7 +489,7 @@ withSandboxes('terminus-2', () => {
     })
   })
 
-  test('starts every step of a task anew', async () => {
+  test('starts afresh for every step of a task', async () => {
     const step = (name: string) => ({
       [`steps/${name}/instruction.md`]: `do ${name}`,
       [`steps/${name}/tests/test.sh`]: '#!/bin/bash\necho 1 > /logs/verifier/reward.txt',

@@ -105,7 +105,7 @@ withSandboxes('a trial', () => {
     expect((await playTrial({ task: { toml } })).record.end).toMatchObject(failedAt('sandbox', 'HealthcheckError'))
   })
 
-  test('whose environment becomes healthy in its start period goes on', async () => {
+  test('whose environment becomes healthy in its start period continues', async () => {
     const command = 'echo x >> /tmp/n; [ $(wc -l < /tmp/n) -ge 3 ]'
     const toml = `[environment.healthcheck]\ncommand = "${command}"\nretries = 1\nstart_period_sec = 30\nstart_interval_sec = 0.01\n`
     expect((await playTrial({ task: { toml } })).record.end).toEqual(scored(1))
@@ -175,7 +175,7 @@ withSandboxes('a trial', () => {
     expect(record.end).toMatchObject(failedAt('verifier', 'StorageLimitError'))
   })
 
-  test('takes the sandbox away from an agent that goes on after its time', async () => {
+  test('takes the sandbox away from an agent that continues after its time limit', async () => {
     let afterwards: Promise<unknown> | undefined
     const stubborn = agentThat(async (at) => {
       const tryIt = () => at.sandbox.exec(['true']).catch((error: Error) => error.message)

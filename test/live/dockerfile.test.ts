@@ -290,7 +290,7 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
       expect(image.notes).toContainEqual(expect.stringContaining('COPY *.none /w/ matches no file'))
     })
 
-    test.skipIf(!manyUsers)('keeps modes, links and times, and gives files to root or to whom it is told', async () => {
+    test.skipIf(!manyUsers)('keeps modes, links and times, and gives files to root or the given owner', async () => {
       await write({ 'd/run.sh': '#!/bin/sh\necho ran' }, 0o755)
       await write({ 'd/plain': '' })
       await symlink('/etc/hostname', join(task, 'd/out'))
@@ -384,7 +384,7 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
     ).toBe(['unpacked', 'unpacked', 'only text', 'text', 'bin/', 'bin/'].join('\n'))
   })
 
-  test('RUN takes heredocs, other shells and programs of its own', async () => {
+  test('RUN accepts heredocs, other shells and the image’s own programs', async () => {
     const image = await build(
       [
         'FROM x',
@@ -406,12 +406,12 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
     expect(await inside(image, 'cat /out; ls /dev/pipes 2>&1 | wc -l')).toBe('one\ntwo\nthree\nfour\nfive arg\nsix\n1')
   })
 
-  test('RUN hears nothing on its input and says nothing of its own', async () => {
+  test('RUN gets no input and adds no output', async () => {
     await build('FROM x\nRUN echo "echo from-rc" > /root/.bashrc\nSHELL ["/bin/bash", "-c"]\nRUN cat; echo only-this')
     expect(log.slice(-2)).toEqual([expect.stringContaining(':4: RUN cat'), 'only-this'])
   })
 
-  test('the umask of whoever runs it changes nothing inside', async () => {
+  test('the caller’s umask changes nothing inside', async () => {
     const before = process.umask(0o077)
     try {
       const base = await hostBase(join(workshop.home, 'strict'), workshop.privileges, workshop.cache)

@@ -33,7 +33,7 @@ const apis = [
 ]
 
 withSandboxes('the gateway, from inside a sandbox without network', () => {
-  test('four APIs answer whoever has the key, nobody else, and nothing but the gateway is reached', async () => {
+  test('four APIs answer only requests with the key, and nothing but the gateway is reachable', async () => {
     const dir = await makeTempDir()
     const files = openExchangeFiles(
       (text) => text,

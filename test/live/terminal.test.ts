@@ -83,7 +83,7 @@ describe.skipIf(missingPrograms().length > 0)('a terminal in a local sandbox (ne
     expect(await sh('cat /tmp/long.txt')).toBe(`${lines.join('\n')}\n`)
   })
 
-  test('holds what a busy program does not read yet, and stops nobody else', async () => {
+  test('holds what a busy program does not read yet, and blocks nothing else', async () => {
     const [busy, calm] = await Promise.all([openSession(), openSession()])
     await sh('mkfifo /tmp/go-on')
     await busy.send('cat /tmp/go-on; cat > /tmp/ahead.txt\n', { ms: 100, wait: 'full' })
@@ -184,7 +184,7 @@ describe.skipIf(missingPrograms().length > 0)('a terminal in a local sandbox (ne
     expect(text('o')).toMatch(/\rrecorded\r\n/)
   })
 
-  test('reads 10 MB while another terminal goes on', async () => {
+  test('reads 10 MB while another terminal keeps working', async () => {
     const [flooded, calm] = await Promise.all([openSession(), openSession()])
     let flooding = true
     const flood = run(flooded, `yes ${'x'.repeat(79)} | head -c 10000000; echo; echo the end`).then((text) => {

@@ -63,7 +63,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     }
   })
 
-  test('logs come home without an archive of the engine, unless a link stands in their way', async () => {
+  test('logs are copied out without an archive from the engine, unless a link is in the way', async () => {
     await using box = await makeProvider().lease({ owner, environment })
     const archive = vi.spyOn(ContainerEngine.prototype, 'archive')
     try {

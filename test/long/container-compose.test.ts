@@ -65,7 +65,7 @@ describe('with a compose program', { skip: skipReason !== null, meta }, () => {
   onEachEngine(
     stateDir,
     ({ name, started, makeProvider }) => {
-      test('a task with two services gets both, and its tests a fresh main beside the running other', async () => {
+      test('a task with two services gets both, and its tests a fresh main next to the running other', async () => {
         const provider = makeProvider()
         expect(provider.can.compose).toBe(true)
         const place = environment(twoServices, { memoryMb: 512 })

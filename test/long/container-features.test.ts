@@ -100,7 +100,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     expect(String(error)).toContain('so it is')
   })
 
-  test('an image’s health check is known, and its entrypoint runs beside the agent', async () => {
+  test('an image’s health check is known, and its entrypoint runs alongside the agent', async () => {
     const place = environment(
       fromBase(
         'RUN printf "#!/bin/sh\\necho $$ > /began\\nexec \\"\\$@\\"\\n" > /entry && chmod +x /entry',
@@ -131,7 +131,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     expect(await everything(started())).toEqual([])
   })
 
-  test('tool directories are there, and cannot be written to, before and after a freeze', async () => {
+  test('tool directories exist and are read-only, before and after a freeze', async () => {
     const source = join(scratch, `tools-${name}`)
     mkdirSync(source)
     writeFileSync(join(source, 'tool'), 'sharp')
@@ -268,7 +268,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     expect(message).toContain('option base')
   })
 
-  test('a container that ends comes up again with its files: commands, files, terminals and freezes go on', async () => {
+  test('a container that exits is restarted with its files: commands, files, terminals and freezes keep working', async () => {
     const said: string[] = []
     const log = (line: string) => void said.push(line)
     const box = await makeProvider().lease({ owner, environment: environment({}), log })
@@ -341,7 +341,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     }
   }, 120_000)
 
-  test('limits that the engine cannot set are told, not claimed', async () => {
+  test('limits that the engine cannot set are reported, not claimed', async () => {
     await using box = await makeProvider().lease({ owner, environment: environment({}, { storageMb: 10 }) })
     const { storage } = box.facts.limits
     const written = await sh(box, 'head -c 30000000 /dev/zero > /tmp/big; wc -c < /tmp/big')
@@ -349,7 +349,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     expect(box.facts.notes.join().includes('storage')).toBe(!storage)
   })
 
-  test('a public network is there when asked for; where it can go and come while the sandbox runs, it does', async () => {
+  test('a public network is available on request, and is added and removed at run time where the engine can', async () => {
     const { engine } = started()
     const network = `ot-outside-${process.pid}`
     await engine.ask({ method: 'POST', path: '/networks/create', json: { Name: network } })

@@ -125,7 +125,7 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         expect(await everything(started())).toEqual([])
       }, 120_000)
 
-      test('sandboxes on a network that they are told to share do reach each other: the test above can fail', async () => {
+      test('sandboxes on a deliberately shared network do reach each other: the test above can fail', async () => {
         const provider = makeProvider({ network: 'bridge' })
         await using one = await provider.lease({ owner, environment: environment({}, isPublic) })
         await using two = await provider.lease({ owner, environment: environment({}, isPublic) })
@@ -165,7 +165,7 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         expect(await everything(started())).toEqual([])
       })
 
-      test('a build has the task’s network: none, or one of its own, never the host’s', async () => {
+      test('a build has the task’s network: none or a separate one, never the host’s', async () => {
         await using host = await openHostService(started())
         const look = `${links} > /links; (${reach(host.addresses()).replaceAll('\n', ' ')}) > /heard`
         const seen = async (changes: Partial<Environment>, options = {}) => {

@@ -35,7 +35,7 @@ const more =
 onEachEngine(
   context.stateDir,
   ({ started, makeProvider }) => {
-    test('a ready image is pulled once and runs as it is; a name nobody knows is said', async () => {
+    test('a prebuilt image is pulled once and runs unchanged; an unknown name is reported', async () => {
       const settings = { Env: ['PATH=/usr/bin', 'FLAVOUR=ready'], WorkingDir: '/srv' }
       await using registry = await startRegistry(await withBaseFiles([], buffer), settings)
       const lease = (dockerImage: string) =>

@@ -112,7 +112,7 @@ describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null 
       expectNothingLeft()
     })
 
-    test('of processes for good: every trial fails with the sandbox to blame, and runs when they are there again', async () => {
+    test('of processes for good: every trial fails with the sandbox to blame, and runs once they are available again', async () => {
       const running = start('no-processes')
       await running.sleeps()
       processes.take(running.pid)

@@ -57,7 +57,7 @@ test.concurrent('work that fails leaves its code, and which of its tries it was'
   expect(readFileSync(join(marks, 'unit.end'), 'utf8')).toBe('7 1/2 failed\n')
 }, 60_000)
 
-test.concurrent('the signal before the time limit is passed on, and the end says that it can go on', async () => {
+test.concurrent('the signal before the time limit is forwarded, and the end says that the work can resume', async () => {
   const ready = join(mkdtempSync(join(tmpdir(), 'ot-frame-')), 'ready')
   const work = `trap "exit 130" TERM; touch ${ready}; while :; do sleep 0.1; done`
   const { path, marks } = script(['bash', '-c', work])
@@ -109,7 +109,7 @@ test.concurrent.each([
   240_000,
 )
 
-test.concurrent('a server that is told to stop before its time is up goes on in its restart', async () => {
+test.concurrent('a server stopped before its time is up continues in its restart', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
   const at = {
     ...{ cluster: parseClusterYaml(facts, 'loop.yaml'), launchId: 'one', experimentsDir: dir, cwd: dir, name: 'it' },

@@ -41,7 +41,7 @@ describe('a rehearsal', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3'), 
       expect(readFileSync(join(dir, 'README.md'), 'utf8')).toContain('This is a rehearsal, not a dataset')
   })
 
-  test('goes on without a filter that drops everything, says what it could not try, and is no run', minutes(5), () => {
+  test('skips a filter that drops everything, says what it could not try, and is no run', minutes(5), () => {
     const file = join(scratch, 'hard.ts')
     const stages = [
       { id: 'hub', use: 'sources/hub-tasks', with: { repo: 'no/such' } },

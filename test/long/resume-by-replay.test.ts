@@ -117,7 +117,7 @@ withSandboxes('a trial that was interrupted', () => {
     expect(turnsIn(job)).toBe(wholeTurns)
   })
 
-  test('with steps goes on in the step that was interrupted', async () => {
+  test('with steps resumes in the interrupted step', async () => {
     const toml = 'schema_version = "1.2"\n[[steps]]\nname = "one"\n[[steps]]\nname = "two"\n'
     const files: Record<string, string | null> = { 'instruction.md': null }
     for (const step of ['one', 'two']) {
@@ -198,7 +198,7 @@ withSandboxes('a trial that was interrupted', () => {
     expect((await job.record()).resumed).toMatchObject({ kind: 'not-replayed', reason: expect.stringContaining('off') })
   })
 
-  test('is resumed by jobs resume, and a budget counts only what is asked for anew', async () => {
+  test('is resumed by jobs resume, and a budget counts only new requests', async () => {
     const job = await makeJob(model)
     const stopped = await job.finish('--budget-requests', '2')
     expect(stopped).toMatchObject({ code: 3, summary: { finished: false } })

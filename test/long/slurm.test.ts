@@ -122,7 +122,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(filesWith(dir, secret)).toEqual([])
   }, 300_000)
 
-  test('reinforcement unpacks its tasks, brings up Ray over two nodes, goes on in its restart and publishes the newest export', async () => {
+  test('reinforcement unpacks its tasks, brings up Ray over two nodes, resumes after its restart and publishes the newest export', async () => {
     const dir = join(scratch, 'rl')
     const parquet = join(scratch, 'tasks.parquet')
     ot('tasks', 'pack', join(scratch, 'known/tasks'), '--out', parquet)
@@ -149,7 +149,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(readdirSync(join(scratch, 'ray/nodes'))).toEqual([])
   }, 300_000)
 
-  test('a recipe in 20 shards loses a node in the middle, and every row is there once', async () => {
+  test('a recipe in 20 shards loses a node in the middle, and every row exists exactly once', async () => {
     const dir = join(scratch, 'recipe')
     cpSync('test/fixtures/launch/recipe.ts', join(scratch, 'recipe.ts'))
     const id = launch(
@@ -174,7 +174,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
   }, 400_000)
 
   // Each of the three needs a node of its own.
-  test.concurrent('a job that runs out of time stops, goes on in its restarts and ends the chain when it is done', async () => {
+  test.concurrent('a job that runs out of time stops, resumes in its restarts and ends the chain when it is done', async () => {
     const dir = join(scratch, 'chain')
     const tasks = await slowTasks(join(scratch, 'slow-chain'), 5, 7)
     const id = launch(dir, ...oracleOver(tasks), '--time-limit', '00:01:00', '--stop-sec', '45', '--max-restarts', '6')

@@ -130,7 +130,7 @@ describe('datasets and recipes in a static export', needs('chromium'), () => {
     await page.until(`document.querySelectorAll('tr[data-row]').length === 3`)
   })
 
-  test('hostile rows stay text, long ones are cut, and nothing of this machine is told', async () => {
+  test('hostile rows stay text, long ones are cut, and nothing about this machine is revealed', async () => {
     const hostile = join(dir, 'hostile')
     const all = await write(hostile, 1000)
     expect(all.rows).toBeGreaterThan(done.rows)

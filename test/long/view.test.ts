@@ -203,7 +203,7 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     expect(page.problems).toEqual([])
   })
 
-  test('what does not exist is said, and the way back is there', async () => {
+  test('what does not exist is reported, with a link back', async () => {
     await open('#/jobs/no-such')
     expect(await text('h1')).toBe('Not found')
     await open('#/nonsense')

@@ -140,7 +140,7 @@ onBothDatabases('listeners', (kit: Kit) => {
     expect(await countLeases(database, benchmarkId)).toEqual({ failed: 1 })
   })
 
-  test('a listener that cannot go on stops what it evaluates before it ends', async () => {
+  test('a listener that cannot continue stops its evaluations before it ends', async () => {
     const registry = await kit.fresh()
     await trained(registry, ['org/one', 'org/two'])
     const stopped: string[] = []

@@ -15,7 +15,7 @@ import { addRecords, finishJob, makeBigJob, makeJob, trialOf } from './jobs.ts'
 
 const later = '2026-11-15T09:00:00.000000Z'
 
-test('an error for which SQLite rolls back by itself is the one that is told', async () => {
+test('an error that makes SQLite roll back by itself is the one reported', async () => {
   await using database = await openSqlite(join(await makeTempDir(), 'registry.db'))
   await database.script('CREATE TABLE rows (text TEXT); PRAGMA max_page_count = 4')
   const rows = [['x'.repeat(1_000_000)]]
@@ -84,7 +84,7 @@ onBothDatabases('the registry', (kit: Kit) => {
       expect(await numberOf(registry, 'SELECT sum(n_output_tokens) FROM sandbox_trial_model_usage')).toBe(10)
     })
 
-    test('every trial is there by how it ended, and a second ingestion adds nothing', async () => {
+    test('every trial is stored with how it ended, and a second ingestion adds nothing', async () => {
       const registry = await kit.fresh()
       const records = [
         trialOf({ task: 'a', reward: 1 }),
@@ -114,7 +114,7 @@ onBothDatabases('the registry', (kit: Kit) => {
       expect(await findLeaders({ registry })).toEqual([])
     })
 
-    test('a job is told where its traces are, also later, and odd names of repositories are refused', async () => {
+    test('a job learns where its traces are, even later, and odd names of repositories are refused', async () => {
       const registry = await kit.fresh()
       const job = await makeJob(place(), { id: 'job-traces', records: [trialOf({ task: 'a', reward: 1 })] })
       const link = async (traces?: string) => {
@@ -224,7 +224,7 @@ onBothDatabases('the registry', (kit: Kit) => {
       await expect(ingest({ from: [job], registry, benchmark: 'mine@' })).rejects.toThrow('NAME@VERSION')
     })
 
-    test('a directory of jobs is ingested job by job, and what cannot be read is told', async () => {
+    test('a directory of jobs is ingested job by job, and what cannot be read is reported', async () => {
       const registry = await kit.fresh()
       const jobs = place()
       await makeJob(join(jobs, 'one'), { id: 'job-7', records: [trialOf({ task: 'a' })] })

@@ -51,13 +51,13 @@ describe.each(familyNames)('%s', (family) => {
     }
   })
 
-  test('puzzles differ, and the same place gives the same one', () => {
+  test('puzzles differ, and the same index gives the same one', () => {
     expect(new Set(drafts.map(({ instruction }) => instruction)).size).toBe(drafts.length)
     expect(makePuzzle({ seed: 3, index: 2, families: [family] })).toEqual(drafts[2])
   })
 })
 
-test('another right answer than the known one is accepted', () => {
+test('a correct answer other than the known one is accepted', () => {
   const draft = makePuzzle({ seed: 1, index: 0, families: ['colouring'], levels: ['easy'] })
   const swapped = answerOf(draft).replaceAll('red', 'tmp').replaceAll('green', 'red').replaceAll('tmp', 'green')
   expect(swapped).not.toBe(answerOf(draft))

@@ -19,7 +19,7 @@ const book = { 'a book.txt': 'page one  \n\n\fpage two\r\nmore\f\fx\f', 'b.md': 
 
 stageLaws('documents', { make: async () => make({ path: await save(book) }), rows: [] })
 
-test('every page of every document is a row, cleaned of what is no text', async () => {
+test('every page of every document is a row, without non-text characters', async () => {
   expect(await runStage(make({ path: await save(book), source: 'books' }), [])).toEqual([
     { id: 'a-book-p1', source: 'books', fields: { document: 'a book', page: 1, text: 'page one' } },
     { id: 'a-book-p2', source: 'books', fields: { document: 'a book', page: 2, text: 'page two\nmore' } },
@@ -37,7 +37,7 @@ test('long pages are dropped, late pages are not read', async () => {
   ])
 })
 
-test('the pages of a PDF come through pdftotext; what is no PDF is the user’s error', needs('pdftotext'), async () => {
+test('the pages of a PDF come from pdftotext; any other file is the user’s error', needs('pdftotext'), async () => {
   const path = await save({ '-book.pdf': makePdf(['First page', 'Second page']), 'fake.pdf': 'nonsense' })
   const found = await runStage(make({ path: join(path, '-book.pdf') }), [])
   expect(found).toMatchObject([

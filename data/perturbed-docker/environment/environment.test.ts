@@ -47,7 +47,7 @@ test('a packed input is no longer there unpacked, and the solution unpacks it', 
   expect(made?.instruction).toContain('packed with gzip')
 })
 
-test('a task that lies elsewhere lies there in all its files', () => {
+test('a task that is moved is moved in all its files', () => {
   const made = apply('elsewhere')
   for (const text of [
     made?.instruction,
@@ -60,7 +60,7 @@ test('a task that lies elsewhere lies there in all its files', () => {
   }
 })
 
-test('decoys differ from the input and have names of their own', () => {
+test('decoys differ from the input and have unique names', () => {
   const made = apply('decoys')
   const added = Object.keys(made?.files ?? {}).filter((path) => !(path in task.files))
   expect(added).toHaveLength(1)
@@ -80,7 +80,7 @@ test('variants differ, and the hardest come first', () => {
   ).toBe(true)
 })
 
-test('words ask for packages', () => {
+test('words suggest packages', () => {
   expect(packagesFor('Load the JSON into a SQLite database, then draw a PNG image')).toEqual([
     'imagemagick',
     'sqlite3',
@@ -118,7 +118,7 @@ Tag: devel::lang:sql, devel::library, implemented-in::c,
  role::program, works-with::db
 `
 
-test('packages are found by a keyword in an index of Debian, and only programs for a shell', async () => {
+test('packages are found by keyword in a Debian index, command-line programs only', async () => {
   const packages = parsePackageIndex(index)
   expect(packages.map(({ name }) => name)).toEqual(['qpdf', 'pdftk', 'sqlite3'])
   expect(searchPackages('PDF', packages)).toEqual(['qpdf', 'pdftk'])
@@ -213,6 +213,6 @@ test('a perturbation is left out where it would change the task or make it unfai
   expect(applied('elsewhere', { instruction: 'Write to count.txt in /app.' })?.dockerfile).not.toContain('WORKDIR /\n')
 })
 
-test('a variant that only distracts is none', () => {
+test('a variant that only distracts is dropped', () => {
   expect(perturb({ instruction: 'x', dockerfile: 'FROM a\n', files: {} }, makeRandom(5, 'a'), 2)).toEqual([])
 })

@@ -131,7 +131,7 @@ test('scores, tags, lengths and closed questions decide what is read at all', as
   expect(await runStage(make({ path, minChars: 1 }), [])).toEqual([])
 })
 
-test('answers are found however far they stand from their questions, in the order of questions', async () => {
+test('answers are found however far they are from their questions, in the order of questions', async () => {
   const many = 40_000
   const questions = Array.from({ length: 50 }, (_, i) => asked(i * 800 + 1, { AcceptedAnswerId: many + 50 - i }))
   const answers = Array.from({ length: 50 }, (_, i) => said(many + i + 1, (49 - i) * 800 + 1))
@@ -144,7 +144,7 @@ test('answers are found however far they stand from their questions, in the orde
   expect(await readdir(dir)).toEqual([])
 })
 
-test('whatever a post says is read as it was written, wherever the file is cut into chunks', async () => {
+test('a post’s text is read unchanged, wherever the file is cut into chunks', async () => {
   const words = fc.string({ unit: fc.constantFrom(...'ab <>&"\'=/;#xA\n\t😀é', '&amp;', '&#10;', '<row ', ' />') })
   const post = fc.record({ Id: fc.nat(), Score: fc.integer({ min: -9, max: 9 }), Title: words, Body: words })
   await fc.assert(
@@ -164,7 +164,7 @@ test('whatever a post says is read as it was written, wherever the file is cut i
   )
 })
 
-test('a dump packed with gzip is read, and only as far as asked', async () => {
+test('a gzipped dump is read, and only as far as requested', async () => {
   const path = await save(gzipSync(small), 'Posts.xml.gz')
   expect((await runStage(make({ path, minChars: 10 }), [])).length).toBe(3)
   const cut = await save(gzipSync(small).subarray(0, 60), 'Posts.xml.gz')
@@ -204,6 +204,6 @@ test.each([
   })
 })
 
-test('a dump that is not there is the user’s error', async () => {
+test('a missing dump is the user’s error', async () => {
   await expect(runStage(make({ path: '/nonexistent/Posts.xml' }), [])).rejects.toMatchObject({ name: 'UserError' })
 })

@@ -52,7 +52,7 @@ test.each([
   expect(probe(asked, said)).toEqual({ problem: expect.stringContaining(problem) })
 })
 
-test('answers that mean the same have to give the same', needs('python3'), () => {
+test('answers that mean the same have to give the same results', needs('python3'), () => {
   const found = (...others: string[][]) => probe(['double([1, 2])'], [double], ...others)
   const twice = 'def twice(them):\n    return [it + it for it in them]\n'
   expect(found([twice])).toMatchObject({ name: 'double' })
@@ -62,7 +62,7 @@ test('answers that mean the same have to give the same', needs('python3'), () =>
   expect(found([twice.replace('it + it', 'it + it if it < 9 else 0')])).toEqual(differ)
 })
 
-test('another answer that never ends says nothing, and the next is still heard', {
+test('another answer that never ends is ignored, and the next is still run', {
   ...needs('python3'),
   timeout: 120_000,
 }, () => {
@@ -73,7 +73,7 @@ test('another answer that never ends says nothing, and the next is still heard',
   expect(probe(['double([1, 2])'], [double], [deaf], [other])).toMatchObject({ differ: true })
 })
 
-test('an answer that is slow for some inputs is heard on the others', { ...needs('python3'), timeout: 120_000 }, () => {
+test('an answer that is slow for some inputs is tried on the others', { ...needs('python3'), timeout: 120_000 }, () => {
   const slow = 'def double(items):\n    while len(items) > 2:\n        pass\n    return items + items\n'
   expect(probe(['double([1, 2])'], [double], [slow])).toMatchObject({ differ: true })
 })

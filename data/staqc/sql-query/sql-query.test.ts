@@ -80,7 +80,7 @@ test.each([
   expect(inferSchema(query)).toContain(reason)
 })
 
-test('other databases and the reference are known to the tests alone', async () => {
+test('only the tests know the other databases and the reference', async () => {
   const [task, ...others] = await runStage(make() as never, rows)
   const { files, instruction } = task as TaskDraft
   expect(instruction).toContain('CREATE TABLE "people" ("city" TEXT, "age" INTEGER, "remark" TEXT);')
@@ -100,7 +100,7 @@ test('groups that are larger than the tables are refused', () => {
   expect(inferSchema('SELECT city FROM people GROUP BY city HAVING COUNT(*) > 2')).toHaveLength(1)
 })
 
-test('rows that may come twice are marked, and a count for each group is no answer to how many', async () => {
+test('rows that may repeat are marked, and a count for each group does not answer how many', async () => {
   const asked = (question: string, query: string) => ({ id: question, source: 's', fields: { question, query } })
   const [list, names, many, unasked] = await runStage(make() as never, [
     asked('List the cities of people.', 'SELECT DISTINCT city FROM people'),

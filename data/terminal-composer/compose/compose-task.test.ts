@@ -55,7 +55,7 @@ test('only what is asked for is drawn', async () => {
   }
 })
 
-test('what larger inputs make no harder is called easy, and left out where hard tasks are asked for', () => {
+test('operations that larger inputs make no harder are labeled easy, and left out when hard tasks are requested', () => {
   const draw = (more: object) => Array.from({ length: 60 }, (_, index) => composeTask({ seed: 3, index, ...more }))
   const place = ({ config }: TaskDraft) => config?.metadata as { difficulty: string; axes: { level: string } }
   const parts = draw({ operations: ['join-parts'] }).map(place)
@@ -67,7 +67,7 @@ test('what larger inputs make no harder is called easy, and left out where hard 
   expect(draw({ operations: ['join-parts'], levels: ['hard'] }).map(place)[0]).toMatchObject({ difficulty: 'easy' })
 })
 
-test('folders that have to go are looked for by the tests, and need no command of their own to be there', () => {
+test('tests look for folders that have to go, which need no separate command to exist', () => {
   for (let index = 0; index < 20; index++) {
     const { files } = composeTask({ seed: 3, index, operations: ['sort-by-ending'] })
     const paths = Object.keys(files).map((path) => /^environment\/files\/(.+)\/[^/]+$/.exec(path)?.[1])
@@ -95,14 +95,14 @@ test('operations are left out, and a share of the tasks asks for something else'
   expect(changed.map(({ name }) => name)).toEqual([])
 })
 
-test('a domain that is not there is an error that names those that are', async () => {
+test('an unknown domain is an error that lists the known ones', async () => {
   await expect(makeStage(compose, { domains: ['cooking'] })).rejects.toMatchObject({
     name: 'UserError',
     message: expect.stringContaining('domains'),
   })
 })
 
-test('a domain that needs a program is left out unless the program is there, and naming it alone is an error', async () => {
+test('a domain that needs a program is left out unless the program is available, and naming it alone is an error', async () => {
   const drafts = (await runStage(await makeStage(compose, { count: 200 }), [])) as TaskDraft[]
   expect(drafts.filter(({ files }) => String(files['environment/Dockerfile']?.data).includes('apt-get'))).toEqual([])
   const some = { count: 3, domains: ['git', 'http'] }
@@ -115,7 +115,7 @@ test('a domain that needs a program is left out unless the program is there, and
   expect(dockerfiles.filter((text) => text.includes('install -y --no-install-recommends git'))).not.toHaveLength(0)
 })
 
-test('no expected content lies in the environment, and tests keep digests only', () => {
+test('the environment holds no expected content, and tests keep digests only', () => {
   for (const { files } of sample) {
     const tests = Object.keys(files).filter((path) => path.startsWith('tests/'))
     for (const path of tests)
@@ -127,7 +127,7 @@ test('no expected content lies in the environment, and tests keep digests only',
   }
 })
 
-test('every script is one that bash can read', () => {
+test('bash can parse every script', () => {
   const dir = mkdtempSync(join(tmpdir(), 'ot-agent-compose-'))
   onTestFinished(() => rmSync(dir, { recursive: true }))
   const names = sample.slice(0, 300).flatMap(({ files }, at) =>

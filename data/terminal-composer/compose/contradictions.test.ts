@@ -93,7 +93,7 @@ test.each([
   expect(found).toEqual([])
 })
 
-test('the rules see tables and folders at all', () => {
+test('the rules do find tables and folders', () => {
   const tables = sample.filter(({ instruction }) => listings.some((listing) => instruction.match(listing)))
   expect(tables.length).toBeGreaterThan(500)
   const closed = sample.filter(({ files }) => files['tests/paths.txt'] !== undefined)
