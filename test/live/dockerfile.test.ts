@@ -384,7 +384,7 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
     ).toBe(['unpacked', 'unpacked', 'only text', 'text', 'bin/', 'bin/'].join('\n'))
   })
 
-  test('RUN accepts heredocs, other shells and the image’s own programs', async () => {
+  test('RUN accepts heredocs, other shells and scripts with a shebang', async () => {
     const image = await build(
       [
         'FROM x',
@@ -406,7 +406,7 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
     expect(await inside(image, 'cat /out; ls /dev/pipes 2>&1 | wc -l')).toBe('one\ntwo\nthree\nfour\nfive arg\nsix\n1')
   })
 
-  test('RUN gets no input and adds no output', async () => {
+  test('RUN gets no input and the shell’s startup adds no output', async () => {
     await build('FROM x\nRUN echo "echo from-rc" > /root/.bashrc\nSHELL ["/bin/bash", "-c"]\nRUN cat; echo only-this')
     expect(log.slice(-2)).toEqual([expect.stringContaining(':4: RUN cat'), 'only-this'])
   })
