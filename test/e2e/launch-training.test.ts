@@ -266,7 +266,7 @@ describe('before anything is submitted', () => {
     expect((await dryRun(...with_(write('some.jsonl', [openai(1), twice])))).notes).toMatch(
       /WARNING: 1 of 2 rows would be skipped/,
     )
-    expect(await refusal(...with_(write('all.jsonl', [twice])))).toMatch(/would skip all 1 rows/)
+    expect(await refusal(...with_(write('all.jsonl', [twice])))).toMatch(/would skip all 1 sampled rows/)
   })
 
   test('a template that does not know a role is refused', async () => {

@@ -168,7 +168,7 @@ describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null 
       const { code, stderr } = await start('too-many', ['-n', '16', '-k', '4'], line).ended
       expect(code, stderr).toBe(3)
       expect(stderr).toMatch(
-        /^error: 16 concurrent trials need about \d+ file descriptors, but ulimit -n is 140 and leaves \d+\nhint: run at most \d+ at once \(-n \d+\), or raise ulimit -n\n$/,
+        /^error: 16 concurrent trials need about \d+ file descriptors, but ulimit -n is 140 and leaves \d+\nhint: run at most \d+ at a time \(-n \d+\), or raise ulimit -n\n$/,
       )
       expect(existsSync(join(jobs, 'too-many'))).toBe(false)
       const [, fits = ''] = /-n (\d+)\)/.exec(stderr) ?? []

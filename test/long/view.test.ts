@@ -319,7 +319,7 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     await page.evaluate(`[...document.querySelectorAll('nav a')].find((a) => a.innerText === 'New run').click()`)
     await page.until(`document.querySelector('pre.shell')?.innerText.startsWith('./ot-agent run -o ')`)
     await page.evaluate(`(() => {
-      const select = document.querySelector('select[aria-label="Begin with an earlier job"]')
+      const select = document.querySelector('select[aria-label="Start from an earlier job"]')
       select.value = 'live'
       select.dispatchEvent(new Event('change'))
     })()`)

@@ -127,7 +127,7 @@ onBothDatabases('the registry', (kit: Kit) => {
       await expect(edit('dataset', 'org/traces', 'num_tasks=99', set)).rejects.toThrow(message)
     expect(await numberOf(registry, 'SELECT count(*) FROM datasets WHERE num_tasks = 99')).toBe(0)
     await expect(edit('dataset', 'org/traces')).rejects.toThrow('expected --set')
-    await expect(edit('dataset', "org/traces' OR '1'='1", 'num_tasks=1')).rejects.toThrow('knows no dataset')
+    await expect(edit('dataset', "org/traces' OR '1'='1", 'num_tasks=1')).rejects.toThrow('has no dataset')
     await expect(remove('model', 'org/teacher')).rejects.toThrow(/1 runs refer to it/)
     await expect(remove('model', 'org/base')).rejects.toThrow(/1 models that were trained from it/)
     const trials = await count('sandbox_trials')
@@ -150,7 +150,7 @@ onBothDatabases('the registry', (kit: Kit) => {
     const set = ['description=old']
     await expect(editEntry({ registry }, 'benchmark', 'bench', set)).rejects.toMatchObject({
       message: '"bench" is the name of more than one benchmark',
-      hint: 'name one of them: bench@1.0, bench@2.0',
+      hint: 'use one of these: bench@1.0, bench@2.0',
     })
     expect(await editEntry({ registry }, 'benchmark', 'bench@1.0', set)).toMatchObject({ name: 'bench@1.0' })
     expect(await numberOf(registry, `SELECT count(*) FROM benchmarks WHERE description = 'old'`)).toBe(1)

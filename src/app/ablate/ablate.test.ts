@@ -76,7 +76,7 @@ describe('the file of an ablation', () => {
     [
       'two outcomes',
       { outcome: { teacher: 'x', rows: { measure: 'turns' } } },
-      /outcome: expected one of/,
+      /outcome: expected exactly one of/,
       /ablations\.md/,
     ],
     ['a factor without a use', { factors: { size: [1], width: [1] } }, /\{width\} is not used/, /set/],
@@ -385,6 +385,6 @@ fs.writeFileSync(out + '/result.json', JSON.stringify({ tasks, values: { kept: c
   test('a budget that is too small for the first round is refused', async () => {
     const small = { ...changes, search: { ...search, budget: 100 } }
     const attempt = searchStudy(await load(small), { dir: join(scratch, 'small') }, follower)
-    await expect(attempt).rejects.toThrow(/the first of 2 rounds needs 120, and a budget of 100 has 50 for it/)
+    await expect(attempt).rejects.toThrow(/the first of 2 rounds needs 120, but a budget of 100 leaves it 50/)
   })
 })
