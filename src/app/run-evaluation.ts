@@ -3,6 +3,7 @@ import { UserError } from '../core/errors.ts'
 import type { FetchAt } from './datasets/benchmark-tasks.ts'
 import { benchmarkRequest } from './eval/benchmark-request.ts'
 import { type PreflightCheck, preflight } from './eval/preflight.ts'
+import { evaluationRetries } from './eval/retries.ts'
 import type { EvalReport } from './eval/score-job.ts'
 import { smokeTrial } from './eval/smoke-trial.ts'
 import { evaluate } from './evaluate.ts'
@@ -47,9 +48,6 @@ export interface EvaluationControl extends RunControl {
   readonly register?: ((result: EvaluationResult) => Promise<void>) | undefined
 }
 
-/** Retries of a trial within the job after an infrastructure failure. */
-const usualRetries = 2
-
 /**
  * Evaluates a model, like `ot-agent eval run`: checks the server, runs one trial, then the job, then reruns trials
  * without a score, and scores it. The same request with a job name resumes: only trials without a score are run.
@@ -87,7 +85,7 @@ async function requestOf(benchmark: string | undefined, given: TasksRequest, at:
       'expected tasks to evaluate on, got none',
       'pass a benchmark with --benchmark, or a folder with -p',
     )
-  const retry = { ...given.retry, max: given.retry?.max ?? usualRetries }
+  const retry = { ...given.retry, defaultMax: evaluationRetries }
   if (benchmark === undefined) return { ...given, retry }
   const found = await benchmarkRequest(benchmark, given, at)
   const { tasks } = await planJob(found.request, () => {}, at.signal)

@@ -1,15 +1,16 @@
 import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
+import { evaluationRetries } from '../eval/retries.ts'
 import { restartInterrupted, withModel } from './model-options.ts'
 import { factor, passEnvFlag, several, wholeNumber } from './values.ts'
 
 /** `ot-agent run` without its action: every option, using Harbor's name where it has one. */
 export function runOptions() {
-  return withHarborFlags(withModel(withHow(withPreview(withJob(withWhat(new Command()))))))
+  return withHarborFlags(withModel(withHow(withPreview(withJob(withWhat(new Command()), 0)))))
 }
 
 /** The same for a command that only runs, without planning options. */
 export function evalOptions() {
-  return withHarborFlags(withModel(withHow(withJob(withWhat(new Command())))))
+  return withHarborFlags(withModel(withHow(withJob(withWhat(new Command()), evaluationRetries))))
 }
 
 function withWhat<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
@@ -90,7 +91,7 @@ function withHarborFlags<A extends unknown[], O extends OptionValues>(command: C
     .addOption(hidden('--enable-verification'))
 }
 
-function withJob<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
+function withJob<A extends unknown[], O extends OptionValues>(command: Command<A, O>, retries: number) {
   return command
     .optionsGroup('Job:')
     .option('-o, --jobs-dir <dir>', 'where to keep jobs (default: jobs)')
@@ -112,7 +113,11 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
     .option('--max-memory-mb <mb>', 'the same for memory (default: that of this machine)', wholeNumber(1))
     .option('--max-builds <n>', 'environments to build at the same time (default: 2)', wholeNumber(1))
     .option('-k, --n-attempts <n>', 'attempts at each task (default: 1)', wholeNumber(1))
-    .option('-r, --max-retries <n>', 'retries of a trial after an infrastructure failure (default: 0)', wholeNumber(0))
+    .option(
+      '-r, --max-retries <n>',
+      `retries of a trial after an infrastructure failure (default: ${retries})`,
+      wholeNumber(0),
+    )
     .option('--retry-include <code>', 'retry only failures with this code; repeatable', several)
     .option('--retry-exclude <code>', 'never retry failures with this code; repeatable', several)
     .addOption(

@@ -11,7 +11,7 @@ async function jobOf(document: object | null, request: TasksRequest = {}) {
   const notes: string[] = []
   const asked = { ...request, ...(document !== null && { jobFile }) }
   const { config } = await jobConfigOf(asked, (line) => notes.push(line.replace(jobFile, 'FILE')))
-  return { environment: config.environment, agents: config.agents, notes }
+  return { environment: config.environment, agents: config.agents, retries: config.retry.maxRetries, notes }
 }
 
 test.each<[string, object | null, TasksRequest, string | null]>([
@@ -29,6 +29,18 @@ test.each<[string, object | null, TasksRequest, string | null]>([
   expect(notes.filter((note) => note.includes('environment.type'))).toEqual(
     type === 'docker' ? ['FILE: environment.type is missing, which means docker as in Harbor; -e chooses another'] : [],
   )
+})
+
+test.each<[string, object | null, TasksRequest, number]>([
+  ['nothing names a number', null, {}, 0],
+  ['only a default is given', null, { retry: { defaultMax: 2 } }, 2],
+  ['the job file says nothing about it', { n_attempts: 2 }, { retry: { defaultMax: 2 } }, 2],
+  ['the job file names one', { retry: { max_retries: 5 } }, { retry: { defaultMax: 2 } }, 5],
+  ['the job file wants none', { retry: { max_retries: 0 } }, { retry: { defaultMax: 2 } }, 0],
+  ['the request names one', { retry: { max_retries: 5 } }, { retry: { max: 1, defaultMax: 2 } }, 1],
+  ['--set names one', null, { retry: { defaultMax: 2 }, set: [['retry.max_retries', 3]] }, 3],
+])('the number of retries when %s', async (_, document, request, retries) => {
+  expect((await jobOf(document, request)).retries).toBe(retries)
 })
 
 test('a request to keep sandboxes is reported as ignored', async () => {

@@ -28,7 +28,7 @@ export interface RequestedJob {
 export async function jobConfigOf(request: TasksRequest, notify: Notify): Promise<RequestedJob> {
   const file = request.jobFile === undefined ? noFile() : await loadJobFile(request.jobFile, notify)
   const asked = {
-    ...withJobSettings(file.config, request),
+    ...withJobSettings(file, request),
     environment: environmentOf(file.config.environment, request),
     verifier: verifierOf(file.config.verifier, request),
     agents: await agentsOf(file, request),
@@ -50,6 +50,7 @@ interface JobFile {
   /** The agents in the file; null if it lists none. */
   readonly agents: readonly AgentConfig[] | null
   readonly named: boolean
+  readonly namesRetries: boolean
   readonly adaptive: unknown
   /** True if the file only configures one model as an agent. */
   readonly isOneModel: boolean
@@ -62,6 +63,7 @@ function noFile(): JobFile {
     config: defaultJobConfig(),
     agents: null,
     named: false,
+    namesRetries: false,
     adaptive: undefined,
     isOneModel: false,
     isHarborJob: false,
@@ -88,6 +90,7 @@ async function loadJobFile(path: string, notify: Notify): Promise<JobFile> {
     config,
     agents: lists ? config.agents : null,
     named: typeof document.job_name === 'string',
+    namesRetries: asDocument(document.retry).max_retries !== undefined,
     adaptive: adaptiveIn(read),
     isOneModel: false,
     isHarborJob: true,
@@ -116,8 +119,9 @@ function adaptiveIn(read: unknown): unknown {
   return document.adaptive_concurrency ?? asDocument(document.orchestrator).adaptive_concurrency
 }
 
-function withJobSettings(config: JobConfig, request: TasksRequest): JobConfig {
+function withJobSettings({ config, namesRetries }: JobFile, request: TasksRequest): JobConfig {
   const { retry = {} } = request
+  const maxRetries = retry.max ?? (namesRetries ? undefined : retry.defaultMax)
   return {
     ...config,
     jobName: request.jobName ?? config.jobName,
@@ -130,7 +134,7 @@ function withJobSettings(config: JobConfig, request: TasksRequest): JobConfig {
     artifacts: [...config.artifacts, ...(request.artifacts ?? [])],
     retry: {
       ...config.retry,
-      ...given({ maxRetries: retry.max, include: retry.include, exclude: retry.exclude }),
+      ...given({ maxRetries, include: retry.include, exclude: retry.exclude }),
     },
   }
 }

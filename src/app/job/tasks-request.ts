@@ -65,7 +65,8 @@ interface HowToRun {
   attempts: number
   /** Concurrent trials (default: 4). */
   concurrency: number
-  retry: Maybe<{ max: number; include: readonly string[]; exclude: readonly string[] }>
+  /** `defaultMax` (0) applies where neither `max` nor the job file names a number. */
+  retry: Maybe<{ max: number; defaultMax: number; include: readonly string[]; exclude: readonly string[] }>
   /** Where jobs are stored (default: jobs), and this job's name (default: the time). */
   jobsDir: string
   jobName: string
