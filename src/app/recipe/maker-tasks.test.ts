@@ -32,6 +32,8 @@ test('a maker stands in a recipe: its drafts go on as tasks, and what it drops i
     ...{ name: 'rows-c', source: 'rows', instruction: expect.stringMatching(/^How many days has a leap year\?/) },
     lineage: { strategy: 'row-template', rowId: 'c' },
   })
+  const ofRow = await traceLineage(made.dir, await readReport(made.dir), 'c')
+  expect(ofRow).toMatchObject({ way: [{ step: 'file', kept: true }], made: ['rows.rows-c'] })
 })
 
 test('what a maker of a user gives that is no draft is dropped with the reason', async () => {

@@ -18,7 +18,10 @@ export default () =>
       for (const line of linesOf(found)) process.stdout.write(`${oneLine(line)}\n`)
     })
 
-function linesOf({ way, task }: RowLineage): string[] {
+/** More rows than this that were made from one are only counted. */
+const mostMade = 20
+
+function linesOf({ way, made, task }: RowLineage): string[] {
   const lines = way.map(lineOf)
   if (task?.lineage) {
     const { pipeline, strategy, rowId, rowDigest, model } = task.lineage
@@ -27,6 +30,8 @@ function linesOf({ way, task }: RowLineage): string[] {
     )
   }
   if (task) lines.push(`task: ${task.name}, digest ${task.digest}`)
+  lines.push(...made.slice(0, mostMade).map((id) => `made from it: ${id}`))
+  if (made.length > mostMade) lines.push(`made from it: ${made.length - mostMade} more, which --json lists`)
   return lines
 }
 
@@ -40,13 +45,14 @@ function lineOf(sighting: Sighting): string {
 }
 
 /** Leaves out archive bytes, which mean nothing to a reader. */
-function withoutArchive({ id, way, task }: RowLineage): object {
+function withoutArchive({ id, way, made, task }: RowLineage): object {
   const strip = (row: Readonly<Record<string, unknown>>) =>
     Object.fromEntries(Object.entries(row).filter(([key]) => key !== 'archive' && key !== 'conversations'))
   return {
     schema: 'recipe-lineage/1',
     id,
     way: way.map((sighting) => (sighting.kept ? { ...sighting, row: strip(sighting.row) } : sighting)),
+    made,
     task: task && strip(task as unknown as Record<string, unknown>),
   }
 }

@@ -15,7 +15,7 @@ const stages: Record<string, AnyStage> = {
     gives: 'task',
     async *rows() {
       yield {
-        ...{ id: 'a', name: 'a', source: 's', instruction: 'do it', digest: 'digest-a' },
+        ...{ id: 'a', name: 'the-task', source: 's', instruction: 'do it', digest: 'digest-a' },
         ...{ archive: new Uint8Array(), lineage: null, signals: {} },
       }
     },
@@ -71,6 +71,14 @@ test('a trace is found by its id and by the name of its trial, with its own atte
   expect(await wayOf('a.0__xyz')).toEqual(first)
   expect(await wayOf('job/a.1__xyz/main')).toEqual(second)
   expect(await wayOf('a.1__xyz')).toEqual(second)
+})
+
+test('a task is found by its name too, and what was made from it is named', async () => {
+  const { dir, report } = await runStages()
+  const found = await traceLineage(dir, report, 'the-task')
+  expect(found?.task?.id).toBe('a')
+  expect(found?.made).toEqual(['job/a.0__xyz/main', 'job/a.1__xyz/main'])
+  expect((await traceLineage(dir, report, 'job/a.0__xyz/main'))?.made).toEqual([])
 })
 
 test('rows that a stage dropped are listed with the reason and the row itself', async () => {

@@ -22,6 +22,8 @@ export interface RowLineage {
   readonly id: string
   /** From the source to where it ended. */
   readonly way: readonly Sighting[]
+  /** Ids of rows further down that were made from it, if it is still there at the end: tasks of a source row, traces of a task. */
+  readonly made: readonly string[]
   /** The task it was made from, as of the last step before its rollout; for a task, the task itself. */
   readonly task: TaskRow | null
 }
@@ -37,7 +39,8 @@ export async function traceLineage(dir: string, report: RecipeReport, id: string
   const task = typeof digest === 'string' ? await findTask(sql, steps, digest) : null
   const attempt = last?.kept ? Object(last.row.signals).attempt : undefined
   const before = task && task.id !== last?.row.id ? await followRow(sql, steps, task.id, attempt) : []
-  return { id, way: [...before, ...own], task }
+  const made = last === own.at(-1) && last?.kept ? await madeFrom(sql, steps, last) : []
+  return { id, way: [...before, ...own], made, task }
 }
 
 /** The steps of a finished run, in order. */
@@ -75,6 +78,25 @@ async function followRow(
   return way
 }
 
+/** What the steps below made from a row: from a row of a source its tasks, from a task its traces. */
+async function madeFrom(
+  sql: SqlDatabase,
+  steps: readonly StepOutput[],
+  { step, row }: Sighting & { readonly kept: true },
+): Promise<string[]> {
+  const kinds = { raw: 'task', task: 'trace', trace: null } as const
+  const kind = kinds[steps.find(({ manifest }) => manifest.id === step)?.manifest.kind ?? 'trace']
+  const from =
+    kind === 'task'
+      ? `json_extract_string(lineage, '$.rowId') = ${sqlText(String(row.id))}`
+      : `task_digest = ${sqlText(String(row.digest))}`
+  const ids = new Set<string>()
+  for (const below of steps.filter(({ manifest }) => manifest.kind === kind))
+    for (const { id } of await sql.rows(`SELECT DISTINCT id FROM ${rowsOf(below)} WHERE ${from} ORDER BY id`))
+      ids.add(String(id))
+  return [...ids]
+}
+
 /** The tasks with these digests, each as of the last step that has it. */
 export async function tasksByDigest(
   sql: SqlDatabase,
@@ -97,8 +119,10 @@ async function findTask(sql: SqlDatabase, steps: readonly StepOutput[], digest: 
   return null
 }
 
+const namesOf = { raw: ['id'], task: ['id', 'name'], trace: ['id', 'trial_name'] }
+
 function namedBy({ manifest }: StepOutput, id: string): string {
-  const names = manifest.kind === 'trace' ? ['id', 'trial_name'] : ['id']
+  const names = namesOf[manifest.kind]
   return names.map((name) => `${name} = ${sqlText(id)}`).join(' OR ')
 }
 
