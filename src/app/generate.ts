@@ -1,7 +1,7 @@
+import { loadPipeline } from './generate/load-pipeline.ts'
 import { type PipelineArgs, parsePipelineArgs } from './generate/options.ts'
 import { performGeneration } from './generate/perform-generation.ts'
 import type { GenerationSummary } from './generate/summary.ts'
-import { loadPipeline } from './recipe/run-pipeline.ts'
 import type { RunControl } from './run-tasks.ts'
 import { Running } from './running.ts'
 

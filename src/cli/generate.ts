@@ -1,14 +1,14 @@
 import { Command } from '@commander-js/extra-typings'
 import { runCommand } from '../app/flags/command.ts'
 import { tracesOnly } from '../app/generate/from-parquet.ts'
-import { loadPipelineFile } from '../app/generate/load-pipeline.ts'
+import { loadTypedPipeline } from '../app/generate/load-pipeline.ts'
 import { UserError } from '../core/errors.ts'
 import { generateOptions, withOwnOptions } from './generate/options.ts'
 import { runGenerate } from './generate/run-generate.ts'
 
 const about =
   'Runs a data pipeline: turns rows of a source into tasks, checks each task, and runs agents on tasks to record traces.\n' +
-  'FILE is a pipeline such as data/NAME/generate.ts and comes first; FILE --help also lists its own options. With --from-parquet instead of FILE, agents run on packed tasks.\n' +
+  'FILE is your own pipeline file, or the name of a pipeline that comes with ot-agent, such as nl2bash. It comes first; FILE --help also lists its own options. With --from-parquet instead of FILE, agents run on packed tasks.\n' +
   'After a crash or Ctrl-C, run the same command again to resume. rejects.jsonl lists the rows that did not become a task, with the reason.'
 
 /** `ot-agent generate`: the pipeline file is read before the other arguments, because it adds its own options. */
@@ -24,7 +24,7 @@ export default () =>
       const isPacked = /^--from-parquet(=|$)/.test(file)
       if (file.startsWith('-') && !isPacked)
         throw new UserError(`expected the file of a pipeline first, got ${file}`, 'ot-agent generate FILE [options]')
-      const loaded = isPacked ? tracesOnly() : await loadPipelineFile(file)
+      const loaded = isPacked ? tracesOnly() : await loadTypedPipeline(file)
       const { name, summary, options: own } = loaded.pipeline
       const make = () => {
         const command = generateOptions().description(`${about}\n\n${name}: ${summary}`)
@@ -36,9 +36,6 @@ export default () =>
 
 async function helpWithoutPipeline(file: string | undefined): Promise<void> {
   if (file === undefined)
-    throw new UserError(
-      'expected the file of a pipeline, got none',
-      'for example: ot-agent generate data/nl2bash/generate.ts --limit 3',
-    )
+    throw new UserError('expected the file of a pipeline, got none', 'for example: ot-agent generate nl2bash --limit 3')
   await runCommand(() => generateOptions().description(about), ['ot-agent', 'generate', 'FILE'], ['--help'])
 }

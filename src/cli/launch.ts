@@ -16,7 +16,7 @@ const about =
 const more = `
 Other commands: launch status, logs, cancel, watch, resume, list; launch cluster list, check, init.
 
-  ot-agent launch --job-type datagen --datagen-script data/nl2bash/generate.ts --datagen-target-repo org/tasks \\
+  ot-agent launch --job-type datagen --datagen-script nl2bash --datagen-target-repo org/tasks \\
     --datagen-engine vllm_local --datagen-extra-args "--stage both --limit 200" --cluster vista --dry-run
 `
 

@@ -167,6 +167,8 @@ test.concurrent.each([
   [[], 'expected the file of a pipeline, got none'],
   [['--limit', '3'], 'expected the file of a pipeline first'],
   [['no-such.ts'], 'no-such.ts'],
+  [['nl2bsh'], 'unknown pipeline "nl2bsh"\nhint: did you mean nl2bash? known: all-puzzles, '],
+  [['nl2bash', '--colour', 'red'], "unknown option '--colour'"],
   [['data/nl2bash/generate.ts', '--colour', 'red'], "unknown option '--colour'"],
   [['data/nl2bash/generate.ts', '--min-words', 'few'], '--min-words'],
   [['data/nl2bash/generate.ts', '--stage', 'traces', '--output-dir', join(scratch, 'none')], '--tasks-input'],

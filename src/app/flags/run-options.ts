@@ -1,5 +1,5 @@
 import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
-import { evaluationRetries } from '../eval/retries.ts'
+import { evaluationRetries } from '../job/evaluation-retries.ts'
 import { restartInterrupted, withModel } from './model-options.ts'
 import { factor, passEnvFlag, several, wholeNumber } from './values.ts'
 

@@ -1,7 +1,10 @@
 import { statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { recordFiles } from '../../formats/input-files.ts'
+import { exists, namesIn } from '../../lib/files.ts'
+import { nearest } from '../../lib/nearest.ts'
+import { packageRoot } from '../../lib/package-root.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { loadImported } from '../../plugins/user-modules/load-imported.ts'
 import { isPlugin } from '../../plugins/user-modules/make-imported.ts'
@@ -17,6 +20,43 @@ export interface LoadedPipeline extends RunnablePipeline {
   readonly dir: string
   /** A digest of the file and everything it imports by relative path. */
   readonly digest: string
+}
+
+/** Loads a pipeline by its name or its file. */
+export async function loadPipeline(pipeline: string): Promise<LoadedPipeline> {
+  return loadPipelineFile(await pipelineFile(pipeline))
+}
+
+/** The same of what was typed on a command line, where a name may also be that of something in the working directory. */
+export async function loadTypedPipeline(typed: string): Promise<LoadedPipeline> {
+  const isOwn = isName(typed) && !(await exists(shippedFile(typed))) && (await exists(typed))
+  return isOwn ? loadPipelineFile(typed) : loadPipeline(typed)
+}
+
+/** The file of a pipeline that comes with the program; null for any other name or path. */
+export async function shippedPipeline(name: string): Promise<string | null> {
+  return isName(name) && (await exists(shippedFile(name))) ? shippedFile(name) : null
+}
+
+/** A pipeline that comes with the program is known by its name; any other by its file. */
+async function pipelineFile(pipeline: string): Promise<string> {
+  if (!isName(pipeline)) return pipeline
+  const shipped = await shippedPipeline(pipeline)
+  if (shipped !== null) return shipped
+  const known = (await namesIn(join(packageRoot, 'data'))).toSorted()
+  const near = nearest(pipeline, known)
+  throw new UserError(
+    `unknown pipeline ${JSON.stringify(pipeline)}`,
+    `${near === null ? '' : `did you mean ${near}? `}known: ${known.join(', ')}; or name a file: './my/generate.ts'`,
+  )
+}
+
+function shippedFile(name: string): string {
+  return join(packageRoot, 'data', name, 'generate.ts')
+}
+
+function isName(pipeline: string): boolean {
+  return /^[\w-]+$/.test(pipeline)
 }
 
 /** Loads a pipeline file: its export is made with definePipeline, or is a class or object that is a DataGenerator. */
@@ -52,7 +92,7 @@ function withOptions(pipeline: Pipeline): Pipeline {
 function isGenerator(value: unknown): value is DataGenerator {
   return (
     isObject(value) &&
-    isName(value.name) &&
+    isPipelineName(value.name) &&
     ['addArguments', 'buildRequestMetadata', 'requiresEngineForStage', 'runTaskGeneration', 'runTraceGeneration'].every(
       (method) => typeof value[method] === 'function',
     )
@@ -60,7 +100,7 @@ function isGenerator(value: unknown): value is DataGenerator {
 }
 
 function isPipeline(value: unknown): value is Pipeline {
-  if (!isObject(value) || !isName(value.name) || typeof value.summary !== 'string' || !isObject(value.source))
+  if (!isObject(value) || !isPipelineName(value.name) || typeof value.summary !== 'string' || !isObject(value.source))
     return false
   const { source, make } = value
   if (!isSource(source.fixture) || !(source.real === null || isSource(source.real))) return false
@@ -76,6 +116,6 @@ function isUse(value: unknown): boolean {
 }
 
 /** The name becomes the first part of directory names. */
-function isName(value: unknown): value is string {
+function isPipelineName(value: unknown): value is string {
   return typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(value)
 }

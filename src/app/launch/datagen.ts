@@ -10,7 +10,7 @@ import { configsOf, type PlanContext } from '../../run/launch/plan.ts'
 import { type DatagenRequest, type ModelUse, planDatagen } from '../../run/launch/plan-datagen.ts'
 import { flagOf, type Settings } from '../../run/launch/settings.ts'
 import { runsTests } from '../generate/lacks-judge.ts'
-import { loadPipelineFile } from '../generate/load-pipeline.ts'
+import { loadPipelineFile, shippedPipeline } from '../generate/load-pipeline.ts'
 import { unjudged } from '../job/judge.ts'
 import { type ChosenEngine, chooseEngineFile, refuseLongContext } from './engine.ts'
 import { judgeWords, refuseUnjudgedFolder } from './judge.ts'
@@ -180,20 +180,20 @@ function withoutStage(settings: Settings): string[] {
   )
 }
 
-/** Resolves a pipeline file; for one of the old Python files, looks up our name for it. */
+/** Resolves a pipeline by file, or by name if it comes with the program; for one of the old Python files, looks up our name for it. */
 async function pipelineOf(settings: Settings, name: 'datagen_script' | 'trace_script'): Promise<string> {
   const given = settings.text(name) ?? settings.text('datagen_script')
   // Any pipeline can run agents on existing tasks.
   if (given === undefined && name === 'trace_script') return join(packageRoot, 'data/nl2bash/generate.ts')
-  const path = resolve(
-    given ?? settings.required('datagen_script', 'for example --datagen-script data/nl2bash/generate.ts'),
-  )
+  const path = resolve(given ?? settings.required('datagen_script', 'for example --datagen-script nl2bash'))
   if (await exists(path)) return path
+  const shipped = given === undefined ? null : await shippedPipeline(given)
+  if (shipped !== null) return shipped
   for (const ours of [path.replace(/\.py$/, '.ts'), path.replace(/\/generate_abstract\.py$/, '/generate.ts')])
     if (await exists(ours)) return ours
   throw new UserError(
     `${flagOf(settings.has(name) ? name : 'datagen_script')}: expected a pipeline, found none at ${given}`,
-    'for example data/nl2bash/generate.ts',
+    'for example nl2bash',
   )
 }
 

@@ -37,7 +37,16 @@ export async function expectFolder(settings: Settings, name: string, dir: string
 export function dirOf({ experimentsDir }: PlanContext, settings: Settings, name: string, usual: string): string {
   const given = settings.text(name)
   if (given === undefined) return join(experimentsDir, usual)
-  return given.replaceAll(/\$\{?([A-Za-z_]\w*)\}?/g, (whole, variable) => process.env[variable] ?? whole)
+  return given.replaceAll(/\$\{?([A-Za-z_]\w*)\}?/g, (whole, variable) => {
+    const value = process.env[variable]
+    // A dry run may be far from the cluster. A launch would make a directory that is called $SCRATCH.
+    if (value === undefined && !settings.is('dry_run'))
+      throw new UserError(
+        `${flagOf(name)}: expected a directory, got ${given}, and ${variable} is not set`,
+        `set ${variable}, or name the directory with ${flagOf(name)}`,
+      )
+    return value ?? whole
+  })
 }
 
 /**

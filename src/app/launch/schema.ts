@@ -71,7 +71,7 @@ const groups = {
   tasks: {
     title: 'Tasks (datagen)',
     settings: {
-      datagen_script: text('the pipeline, for example data/nl2bash/generate.ts'),
+      datagen_script: text('the pipeline: a file, or the name of one that comes with ot-agent, such as nl2bash'),
       datagen_target_repo: text('where to publish tasks: org/name, or file:PATH'),
       datagen_engine: text(
         'engine of the model that writes tasks: vllm_local, openai, anthropic, google_gemini, none, or a file',

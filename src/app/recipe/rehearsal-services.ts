@@ -13,14 +13,14 @@ import { parseJson } from '../../lib/parse-json.ts'
 import { isGlob } from '../../lib/path-glob.ts'
 import { makeAgent } from '../../plugins/make.ts'
 import { asksModel } from '../../run/pipeline/pipeline.ts'
-import type { LoadedPipeline } from '../generate/load-pipeline.ts'
+import { type LoadedPipeline, loadPipeline } from '../generate/load-pipeline.ts'
 import { camelCase, type PipelineArgs } from '../generate/options.ts'
 import { checkTasksWith } from './check-tasks.ts'
 import { rehearsalJudge } from './rehearsal-judge.ts'
 import { rehearsalModel } from './rehearsal-model.ts'
 import { replayRows } from './replay-rows.ts'
 import { type RolloutAsk, rollOut } from './roll-out.ts'
-import { loadPipeline, pipelineFingerprint, runPipeline } from './run-pipeline.ts'
+import { pipelineFingerprint, runPipeline } from './run-pipeline.ts'
 
 /** Rows per source in a rehearsal. */
 export const rehearsalRows = 2

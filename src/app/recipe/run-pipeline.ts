@@ -1,15 +1,13 @@
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { UserError } from '../../core/errors.ts'
 import type { Need, StageServices } from '../../core/stage.ts'
-import { exists, namesIn, readTextIfExists } from '../../lib/files.ts'
+import { exists, readTextIfExists } from '../../lib/files.ts'
 import { readJsonLines } from '../../lib/jsonl.ts'
-import { packageRoot } from '../../lib/package-root.ts'
 import { makeStage } from '../../plugins/make-stage.ts'
 import { asksModel } from '../../run/pipeline/pipeline.ts'
 import { needsOfSource } from '../../run/pipeline/pipeline-stages.ts'
-import { type LoadedPipeline, loadPipelineFile } from '../generate/load-pipeline.ts'
+import { type LoadedPipeline, loadPipeline } from '../generate/load-pipeline.ts'
 import { type GenerateOptions, type PipelineArgs, parsePipelineArgs } from '../generate/options.ts'
 import { performGeneration, requestOf } from '../generate/perform-generation.ts'
 import { parsedAssignments } from '../job/assignments.ts'
@@ -54,11 +52,6 @@ function modelNeeds(
   return [{ kind: 'model', model: { model, apiBase, engine, apiKeyEnv, options } }]
 }
 
-/** Loads a pipeline by name or file. */
-export async function loadPipeline(pipeline: string): Promise<LoadedPipeline> {
-  return loadPipelineFile(await pipelineFile(pipeline))
-}
-
 /** A digest of a pipeline's code and the rows that come with it. */
 export async function pipelineFingerprint(pipeline: string): Promise<string> {
   const { digest, dir } = await loadPipeline(pipeline)
@@ -66,21 +59,6 @@ export async function pipelineFingerprint(pipeline: string): Promise<string> {
   for (const entry of (await readdir(dir, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1)))
     if (entry.isFile()) hash.update(`\0${entry.name}\0`).update((await readTextIfExists(join(dir, entry.name))) ?? '')
   return hash.digest('hex')
-}
-
-/** The file of a pipeline; built-in ones can be given by name. */
-async function pipelineFile(pipeline: string): Promise<string> {
-  const shipped = join(packageRoot, 'data', pipeline, 'generate.ts')
-  if (!isName(pipeline) || (await exists(shipped))) return isName(pipeline) ? shipped : pipeline
-  const known = (await namesIn(join(packageRoot, 'data'))).toSorted().join(', ')
-  throw new UserError(
-    `unknown pipeline ${JSON.stringify(pipeline)}`,
-    `known: ${known}; or use a file: './my/generate.ts'`,
-  )
-}
-
-function isName(pipeline: string): boolean {
-  return /^[\w-]+$/.test(pipeline)
 }
 
 function optionsOf(loaded: LoadedPipeline, pipeline: string, args: PipelineArgs): GenerateOptions {

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
@@ -98,6 +98,9 @@ function notFound({ from, isPackage }: ImportPath, { message }: BundleFailure): 
   if (/^No loader is configured/.test(message))
     return new UserError(`${expected}, got another kind of file`, 'pass the file with the code')
   if (!/^Could not resolve/.test(message)) return new UserError(`${shown(from)}: ${oneLine(message)}`, 'fix the file')
+  const shipped = join(packageRoot, relative(process.cwd(), from))
+  if (shipped !== from && existsSync(shipped))
+    return new UserError(`${expected}, found none`, `did you mean ${shown(shipped)}, which comes with ot-agent?`)
   const near = nearest(basename(from), codeIn(dirname(from), basename(from)))
   return new UserError(
     `${expected}, found none`,
