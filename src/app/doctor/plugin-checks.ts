@@ -42,8 +42,9 @@ async function engine(name: string, plugin: Plugin<Engine>, at: Surroundings): P
     if (endpoint === null) return ok('needs no account')
     return ok(`${endpoint.baseUrls.join(', ')}${endpoint.apiKey === null ? '' : ', a key is set'}, not tried`)
   }
-  if (at.apiBase === null || !needed.includes('api_base'))
-    return limited(`needs ${needed.join(', ')}`, 'ot-agent doctor --api-base URL checks a server')
+  const unknown = `needs ${needed.join(', ')}`
+  if (!needed.includes('api_base')) return limited(unknown, `ot-agent engines show ${name} explains its options`)
+  if (at.apiBase === null) return limited(unknown, 'ot-agent doctor --api-base URL checks a server')
   return server(name, at.apiBase, at.signal)
 }
 

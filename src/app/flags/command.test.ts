@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { expect, test } from 'vitest'
+import { catchPrinted } from '../../../test/printed.ts'
 import { runCommand } from './command.ts'
 
 /** Runs a command with paths of every kind; returns what its action received. */
@@ -30,4 +31,13 @@ test.each([
 test('what is no path may be empty, and paths that were not given are no matter', async () => {
   expect(await run('', '--job-name', '')).toEqual(['', [], { jobName: '' }])
   expect(await run('x', 'a', '--out', '.')).toEqual(['x', ['a'], { out: '.' }])
+})
+
+test('help fits into 80 columns beside the longest flag', async () => {
+  const make = () => new Command().option(`--${'long-'.repeat(7)}flag <x>`, 'some words of a description '.repeat(9))
+  const printed = catchPrinted()
+  await runCommand(make, ['ot-agent', 'try'], ['--help'])
+  const lines = printed().split('\n')
+  expect(lines.length).toBeGreaterThan(8)
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(80)
 })

@@ -10,6 +10,9 @@ export interface CommandFile {
   readonly default: MakeCommand
 }
 
+/** Descriptions wrap at this many columns or more; next to the longest flag of `run`, a terminal of 80 has 33. */
+const narrowest = 24
+
 /** Parses the rest of a command line and runs its command; invalid options become UserErrors. */
 export async function runCommand(make: MakeCommand, path: readonly string[], argv: readonly string[]): Promise<void> {
   const command = make()
@@ -17,6 +20,7 @@ export async function runCommand(make: MakeCommand, path: readonly string[], arg
     .name(path.join(' '))
     .exitOverride()
     .configureOutput({ writeErr: () => {} })
+    .configureHelp({ minWidthToWrap: narrowest, ...command.configureHelp() })
     .showSuggestionAfterError(true)
     .hook('preAction', (_, called) => refuseEmptyPaths(called))
   try {

@@ -7,9 +7,11 @@ import { readOwner } from '../../store/job-owner.ts'
 
 /** Finds a job by its directory, or by its bare name in `jobsDir`. */
 export async function findJob(given: string, jobsDir: string): Promise<JobDir> {
-  if (await exists(given)) return loadJobDir(given)
   const inside = join(jobsDir, given)
-  if (!given.includes('/') && (await exists(inside))) return loadJobDir(inside)
+  const isInside = !given.includes('/') && (await exists(inside))
+  // A folder of tasks may have the name of its job.
+  if (isInside && !(await exists(join(given, 'config.json')))) return loadJobDir(inside)
+  if (await exists(given)) return loadJobDir(given)
   const near = nearest(basename(given), await namesIn(jobsDir))
   throw new UserError(
     `expected the directory or the name of a job, found neither ${given} nor ${inside}`,

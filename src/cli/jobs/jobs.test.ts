@@ -291,6 +291,13 @@ describe('every command finds a job by its bare name', () => {
   })
 })
 
+test('a folder that is no job does not hide the job of the same name', async () => {
+  await makeJob('examples', [someRecord()], 1)
+  expect(await run(show, 'examples')).toContain(`${join(jobsDir, 'examples')}`)
+  expect(JSON.parse(await run(evalReport, 'examples', '--json')).runs).toHaveLength(1)
+  await expect(run(show, 'docs')).rejects.toThrow('a directory without the config.json of a job')
+})
+
 test('resume finds a job by its bare name', async () => {
   await makeJob('nightly', [someRecord()], 1)
   // The job was found; it just has no tasks.

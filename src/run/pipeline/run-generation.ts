@@ -1,6 +1,8 @@
 import { dirname, join } from 'node:path'
 import { BoundaryError, blame, isAbort, messageOf, UserError } from '../../core/errors.ts'
-import { nearPath } from '../../lib/files.ts'
+import { exists, nearPath } from '../../lib/files.ts'
+import { readJsonLines } from '../../lib/jsonl.ts'
+import { oneLine } from '../../lib/visible.ts'
 import type { MadeTasks } from '../recipe/run-rows.ts'
 import type { DataGenerator } from './data-generator.ts'
 import type { Pipeline } from './pipeline.ts'
@@ -50,7 +52,7 @@ async function tasksMade(
       ? asResult(await hooks.runTaskGeneration(request, context))
       : resultOf(await context.makeTasks(await tasksOf(pipeline, request, context)))
   const made = await blame('task', make, { code: 'GenerationError' })
-  refuseEmpty(pipeline.name, made)
+  await refuseEmpty(pipeline.name, made)
   return made
 }
 
@@ -66,8 +68,8 @@ function asResult(made: GenerationResult | string): GenerationResult {
   return { datasetPath: made, status: 'success', uploadedRepo: null, artifacts: {}, metadata: {} }
 }
 
-/** Stops at an empty dataset and names the commonest reasons. */
-function refuseEmpty(name: string, { status, metadata, datasetPath }: GenerationResult): void {
+/** Stops at an empty dataset and names the commonest reasons, with the details of the first row. */
+async function refuseEmpty(name: string, { status, metadata, datasetPath }: GenerationResult): Promise<void> {
   if (status !== 'failed') return
   if (metadata.rows === 0)
     throw new UserError(
@@ -80,11 +82,24 @@ function refuseEmpty(name: string, { status, metadata, datasetPath }: Generation
     .slice(0, 3)
     .map(([reason, count]) => `${reason} ${count}`)
     .join(', ')
+  const rejects = join(dirname(datasetPath), 'rejects.jsonl')
+  const example = await exampleOf(rejects, reasons[0]?.[0])
   throw new BoundaryError(
     'task',
-    `${name}: expected at least one task, got none of ${metadata.rows ?? 0} rows${why === '' ? '' : ` (${why})`}\nhint: ${nearPath(join(dirname(datasetPath), 'rejects.jsonl'))} lists the reason for each row`,
+    `${name}: expected at least one task, got none of ${metadata.rows ?? 0} rows${why === '' ? '' : ` (${why})`}\nhint: ${example}${nearPath(rejects)} lists the reason for each row`,
     { code: 'GenerationError', retryable: false },
   )
+}
+
+/** What the first row says that was left out for a reason, where it says more than the reason. */
+async function exampleOf(rejects: string, reason: string | undefined): Promise<string> {
+  if (reason === undefined || !(await exists(rejects))) return ''
+  for await (const line of readJsonLines(rejects)) {
+    const { row, reason: of, detail } = Object(line) as Readonly<Record<string, unknown>>
+    if (of !== reason) continue
+    return typeof detail === 'string' && detail !== '' ? `${row}: ${oneLine(detail).slice(0, 300)}; ` : ''
+  }
+  return ''
 }
 
 function tasksInput({ tasksInput: given }: GenerationRequest): string {

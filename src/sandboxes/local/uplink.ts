@@ -23,7 +23,7 @@ export interface Uplink {
 /** Throws a UserError if programs in a sandbox cannot get a network; a machine without any route has none to share. */
 export function requireUplink(): void {
   if (outwardInterfaces() === null) return
-  const hint = 'or run tasks that need no network (allow_internet = false), or another kind of sandbox'
+  const hint = 'or run tasks that need no network (network_mode = "no-network"), or another kind of sandbox'
   if (uplinkProgram() === null)
     throw new UserError(
       'a task with network needs pasta or slirp4netns (with ip), not found on this machine',
