@@ -28,6 +28,18 @@ export function keyHint(schema: z.ZodType, path: string): string {
   return meant === null ? `known keys: ${known.join(', ')}` : `did you mean ${path.slice(0, at)}${meant}?`
 }
 
+/** The keys of a document that a schema does not have, such as `agent.timeout_secs`; tables of free keys are left alone. */
+export function unknownKeys(schema: unknown, document: unknown, at = ''): readonly string[] {
+  const known = bare(schema)
+  if (Array.isArray(document)) return document.flatMap((each, i) => unknownKeys(known, each, `${at}[${i}]`))
+  if (!(known instanceof z.ZodObject) || typeof document !== 'object' || document === null) return []
+  const shape: Readonly<Record<string, unknown>> = known.shape
+  return Object.entries(document).flatMap(([key, value]) => {
+    const path = at === '' ? key : `${at}.${key}`
+    return Object.hasOwn(shape, key) ? unknownKeys(shape[key], value, path) : [path]
+  })
+}
+
 /** A schema's keys at a path, looking through lists and wrappers such as optional and default. */
 function knownKeys(schema: z.ZodType, path: readonly string[]): readonly string[] {
   let here: unknown = bare(schema)
