@@ -68,6 +68,28 @@ test('--trainer small trains a student of our own on one node, and says what it 
   await expect(launch({ ...small, cluster: 'vista', dryRun: false })).rejects.toThrow('nothing at /data/mine')
 })
 
+test('a directory whose variable is not set is refused, but not in a dry run, which may be far from the cluster', async () => {
+  const dataset = mkdtempSync(join(tmpdir(), 'launch-rows-'))
+  onTestFinished(() => rmSync(dataset, { recursive: true }))
+  writeFileSync(
+    join(dataset, 'rows.jsonl'),
+    '{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}\n',
+  )
+  const asked = {
+    jobType: 'sft',
+    trainer: 'small',
+    dataset,
+    experimentsDir: join(dataset, 'exp'),
+    cluster: 'local',
+  } as const
+  const checkpointsDir = '$NO_SUCH_SCRATCH/checkpoints'
+  await expect(launch({ ...asked, checkpointsDir })).rejects.toMatchObject({
+    message: `--checkpoints-dir: expected a directory, got ${checkpointsDir}, and NO_SUCH_SCRATCH is not set`,
+  })
+  const { plan } = await launch({ ...asked, checkpointsDir, dryRun: true })
+  expect(plan.scripts.get('train')?.text).toContain(checkpointsDir)
+})
+
 test('a ready-made teacher is planned for the GPUs of the cluster, and refused where it cannot fit', async () => {
   const asked = {
     jobType: 'datagen',
