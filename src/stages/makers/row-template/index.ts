@@ -55,7 +55,11 @@ const options = z.strictObject({
     .default(10)
     .describe('Rows whose instruction has fewer or more characters are dropped.'),
   maxChars: z.number().int().min(1).default(20_000),
-  pipeline: z.string().min(1).default('rows').describe("Name of the pipeline, for the lineage and the tasks' names."),
+  pipeline: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Name of the pipeline, for the lineage and the tasks' names (default: the row's source)."),
 })
 type Options = z.output<typeof options>
 
@@ -68,7 +72,7 @@ export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
 })
 
 function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropped {
-  const { pipeline } = given
+  const { pipeline = row.source } = given
   try {
     const asked = renderTemplate(given.instruction, row.fields).trim()
     const length = [...asked].length

@@ -29,6 +29,7 @@ test('a row becomes a task that says how to hand in, with the answer known to th
   expect(draft.instruction).toBe(
     'Tell me: How many days?\n\nWrite the answer to `/app/answer.txt`, as a plain number and nothing else.\n',
   )
+  expect(draft).toMatchObject({ name: 'test-1', lineage: { pipeline: 'test', rowId: '1' } })
   expect(draft.files['tests/expected.txt']).toEqual({ data: '7\n' })
   expect(Object.keys(draft.files).filter((path) => path.startsWith('environment/'))).toEqual(['environment/Dockerfile'])
   expect(others).toMatchObject([
