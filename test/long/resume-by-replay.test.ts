@@ -195,7 +195,10 @@ withSandboxes('a trial that was interrupted', () => {
       summary: { resumed: { notReplayed: 1 } },
     })
     expect(model.answered).toBe(3 + wholeTurns)
-    expect((await job.record()).resumed).toMatchObject({ kind: 'not-replayed', reason: expect.stringContaining('disabled') })
+    expect((await job.record()).resumed).toMatchObject({
+      kind: 'not-replayed',
+      reason: expect.stringContaining('disabled'),
+    })
   })
 
   test('is resumed by jobs resume, and a budget counts only new requests', async () => {
