@@ -87,7 +87,7 @@ test('tasks of a Harbor registry are fetched and packed, and the pack is found b
     registry,
     '--json',
   ])
-  expect([fetched.status, fetched.stderr]).toEqual([0, 'openthoughts-tblite has 100 tasks, and 2 were found\n'])
+  expect([fetched.status, fetched.stderr]).toEqual([0, 'openthoughts-tblite has 100 tasks, but 2 were found\n'])
   expect(JSON.parse(fetched.stdout)).toMatchObject({ benchmark: 'openthoughts-tblite', tasks: 2 })
   expect(readdirSync(join(cwd, 'openthoughts-tblite'))).toEqual(['one', 'two'])
   expect((await run(cwd, ['benchmarks', 'list'])).stdout).toMatch(
@@ -231,9 +231,9 @@ test.each([
   ],
   [['pack', 'gaia', '--from', 'hf:lab/nothing'], 2, 'lab/nothing'],
   [['pack', 'gaia', '--from', 'harbor:gaia', '--registry', 'rows.jsonl'], 2, 'expected a Harbor registry'],
-  [['pack', 'tblite', '--registry', nobody], 3, 'no tasks of openthoughts-tblite: http://127.0.0.1:9/registry.json'],
+  [['pack', 'tblite', '--registry', nobody], 3, 'could not fetch the tasks of openthoughts-tblite: http://127.0.0.1:9/registry.json'],
   [['fetch', 'terminal-bench'], 2, 'unknown benchmark "terminal-bench"'],
-  [['fetch', 'tblite', '--registry', nobody], 3, 'no tasks of openthoughts-tblite: http://127.0.0.1:9/registry.json'],
+  [['fetch', 'tblite', '--registry', nobody], 3, 'could not fetch the tasks of openthoughts-tblite: http://127.0.0.1:9/registry.json'],
   [['fetch', 'gaia', '--from', 'git:file:///nowhere/at/all'], 3, 'git could not fetch it'],
 ] as const)('%j ends with %i in two lines and writes nothing', async (args, status, message) => {
   const cwd = await makeTempDir()

@@ -121,7 +121,7 @@ withSandboxes('eval run', () => {
     const [clear, close] = [await ot('eval', 'compare', 'good', 'weak'), await ot('eval', 'compare', 'good', 'near')]
     expect(clear.stdout).toMatch(/^good is better than weak by 20\.0 points \(95 % interval \+\d/)
     expect(close.stdout).toMatch(/^Undecided: the difference between good and near, \+1\.0 points, is within noise/)
-    expect(close.stdout).toContain('Left out of good − near: 20 tasks scored only in the first.')
+    expect(close.stdout).toContain('Not compared in good − near: 20 tasks scored only in the first.')
   })
 
   test('a trial without a score makes a partial result, and the same command runs only that one', async () => {

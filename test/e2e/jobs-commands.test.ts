@@ -21,7 +21,7 @@ withSandboxes('ot-agent jobs', () => {
     const { status, stdout } = ot('jobs', 'resume', 'jobs/resumed', '--json')
     expect(status).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ continued: true, finished: true, ends: { trials: 3, scored: 3 } })
-    expect(readFileSync(join(jobs, 'resumed/job.log'), 'utf8')).toContain('continues: 1 of 3 trials to run')
+    expect(readFileSync(join(jobs, 'resumed/job.log'), 'utf8')).toContain('resuming: 1 of 3 trials to run')
   })
 
   test('resume refuses tasks that changed', async () => {
@@ -61,7 +61,7 @@ withSandboxes('ot-agent jobs', () => {
     const { status, stderr } = ot('jobs', 'resume', 'jobs/secret')
     expect(status).toBe(2)
     expect(stderr).toMatch(
-      /agents\[0\]\.env\.API_KEY, .*env\.DATABASE, .*env\.MODE, verifier\.env\.TOKEN: literal values are never[^\n]*\nhint: .*--ae API_KEY=.*\$\{VARIABLE\}/,
+      /agents\[0\]\.env\.API_KEY, .*env\.DATABASE, .*env\.MODE, verifier\.env\.TOKEN: [^\n]*literal values are never[^\n]*\nhint: .*--ae API_KEY=.*\$\{VARIABLE\}/,
     )
     const again = ['--ae', `API_KEY=${secret}`, '--ve', 'TOKEN=x1', '--ae', 'DATABASE=x2', '--ae', 'MODE=x3']
     const names = trialsOf('secret')

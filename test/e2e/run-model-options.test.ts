@@ -99,7 +99,7 @@ extra_agent_kwargs: { max_turns: 9 }
     )
     expect(ran.code, ran.stderr).toBe(0)
     expect(JSON.parse(ran.stdout)).toMatchObject({ ends: { scored: 3, meanOverAll: 1 } })
-    expect(ran.stderr).toMatch(/[2-6] now running/)
+    expect(ran.stderr).toMatch(/now running [2-6] trials/)
     expect(ran.stderr).not.toMatch(/adaptive_concurrency/)
   })
 
@@ -123,7 +123,7 @@ extra_agent_kwargs: { max_turns: 9 }
     const prices = 'model_info={"input_cost_per_token": 0.001, "output_cost_per_token": 0.001}'
     const line = ['-i', '*csv-to-json', '-i', '*fix-ledger', '-n', '1', ...here(), '--ak', prices, '--json']
     const first = await run('money', [...line, '--budget-usd', '1'], withKey)
-    expect(first.stderr).toContain('the budget of 1 USD is spent')
+    expect(first.stderr).toContain('the budget of 1 USD is used up')
     expect(JSON.parse(first.stdout)).toMatchObject({ finished: false, totalTrials: 2 })
     const second = await run('money', [...line, '--budget-usd', '1000'], withKey)
     expect(JSON.parse(second.stdout)).toMatchObject({ continued: true, finished: true, ends: { meanOverAll: 1 } })
