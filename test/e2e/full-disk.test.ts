@@ -69,7 +69,7 @@ const ofSandboxes = () => {
     const play = { config, provider, makeAgent: async () => agent }
     const error = await playJob(place, play).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(UserError)
-    expect(String(error)).toContain(`the disk of ${join(stateDisk, `state-${filling}`)} full`)
+    expect(String(error)).toContain(`the disk of ${join(stateDisk, `state-${filling}`)} is full`)
     const before = await recordsOf(await openPlace(place, play))
     const blamed = before.filter(
       ({ end }) => end.kind === 'failed' || (end.kind === 'scored' && end.rewards?.reward !== 1),

@@ -42,7 +42,7 @@ withSandboxes('a job that Harbor 0.25 started', () => {
     const missing = await jobs('rescore', job)
     expect([missing.status, missing.stderr]).toEqual([
       2,
-      expect.stringMatching(/no docker socket.*\nhint: .*--ek socket=/),
+      expect.stringMatching(/expected a docker socket.*\nhint: .*--ek socket=/),
     ])
     const { status, stdout, stderr } = await jobs('rescore', job, '-e', 'local', '--json')
     expect(status, stderr).toBe(0)

@@ -50,7 +50,7 @@ withSandboxes('run with a model behind --api-base', () => {
       '*fix-ledger',
     ]
     const first = await run('budget', [...line, '--budget-requests', '2', '--json'])
-    expect(first.stderr).toContain('the budget of 2 requests is spent')
+    expect(first.stderr).toContain('the budget of 2 requests is used up')
     expect(first.stderr).toContain('stopped: the budget is used up')
     expect(first.code).toBe(3)
     expect(JSON.parse(first.stdout)).toMatchObject({ finished: false, totalTrials: 2 })
@@ -80,7 +80,7 @@ withSandboxes('run with a model behind --api-base', () => {
       ],
       /the first prompt takes \d+ tokens and a reply 512, but its context has only 1000/,
     ],
-    ['a model nobody serves', ['-m', 'some-model'], /needs a model, got some-model, without the address/],
+    ['a model nobody serves', ['-m', 'some-model'], /needs a model, got some-model without the address/],
     ['a model without its key', ['-m', 'openai/some-model'], /OPENAI_API_KEY/],
     ['a server that is down', ['-m', 'x', '--api-base', 'http://127.0.0.1:9/v1'], /no model server answers/],
     [
