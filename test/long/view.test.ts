@@ -326,7 +326,7 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     await page.until(`document.querySelector('pre.shell').innerText.includes('-a terminus-2 -m stand-in')`)
     expect(await text('pre.shell')).toContain('--engine scripted --engine-kwarg tasks=')
     await type('attempts', 'two')
-    await page.until(`document.querySelector('.problems').innerText.startsWith('Attempts of each task: expected')`)
+    await page.until(`document.querySelector('.problems').innerText.startsWith('Attempts at each task: expected')`)
     expect(await page.evaluate(`document.querySelector('button.main').disabled`)).toBe(true)
     for (const dark of [false, true]) {
       await page.dark(dark)
