@@ -81,7 +81,7 @@ describe('with a compose program', { skip: skipReason !== null, meta }, () => {
         const query = { filters: JSON.stringify({ label: [`${ownedLabel}=${box.id}`] }) }
         const { body } = await started().engine.ask({ method: 'GET', path: '/networks', query })
         expect(body).toEqual([expect.objectContaining({ Internal: true })])
-        expect(box.facts.notes.join('\n')).toMatch(/ports of service main.*\n[\s\S]*services store run on/)
+        expect(box.facts.notes.join('\n')).toMatch(/ports of service main.*\n[\s\S]*services store keep running/)
         await sh(
           box,
           'echo mine > /shared/x; echo mine > /kept/x; echo mine > /root/x; echo other > /seed/file; sleep 1000 &',
