@@ -286,11 +286,11 @@ test('a set without a task is a failure that names the reasons', async () => {
   await expect(generate(empty)).rejects.toMatchObject({
     name: 'BoundaryError',
     code: 'GenerationError',
-    message: expect.stringMatching(/got none of 5 rows \(too-easy 5\)\nhint: \S+rejects\.jsonl has the reason/),
+    message: expect.stringMatching(/got none of 5 rows \(too-easy 5\)\nhint: \S+rejects\.jsonl lists the reason/),
   })
   const unproven: Proof = { verdict: 'unknown', reason: 'unverified', detail: 'no image' }
   await expect(generate(declared(pipeline()), { prove: () => unproven })).rejects.toThrow(
-    /\(unverified 5\)\nhint: 0: no image; \S+rejects\.jsonl has the reason/,
+    /\(unverified 5\)\nhint: 0: no image; \S+rejects\.jsonl lists the reason/,
   )
 })
 
