@@ -231,9 +231,17 @@ test.each([
   ],
   [['pack', 'gaia', '--from', 'hf:lab/nothing'], 2, 'lab/nothing'],
   [['pack', 'gaia', '--from', 'harbor:gaia', '--registry', 'rows.jsonl'], 2, 'expected a Harbor registry'],
-  [['pack', 'tblite', '--registry', nobody], 3, 'could not fetch the tasks of openthoughts-tblite: http://127.0.0.1:9/registry.json'],
+  [
+    ['pack', 'tblite', '--registry', nobody],
+    3,
+    'could not fetch the tasks of openthoughts-tblite: http://127.0.0.1:9/registry.json',
+  ],
   [['fetch', 'terminal-bench'], 2, 'unknown benchmark "terminal-bench"'],
-  [['fetch', 'tblite', '--registry', nobody], 3, 'could not fetch the tasks of openthoughts-tblite: http://127.0.0.1:9/registry.json'],
+  [
+    ['fetch', 'tblite', '--registry', nobody],
+    3,
+    'could not fetch the tasks of openthoughts-tblite: http://127.0.0.1:9/registry.json',
+  ],
   [['fetch', 'gaia', '--from', 'git:file:///nowhere/at/all'], 3, 'git could not fetch it'],
 ] as const)('%j ends with %i in two lines and writes nothing', async (args, status, message) => {
   const cwd = await makeTempDir()

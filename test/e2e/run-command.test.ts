@@ -83,7 +83,10 @@ RUN printf '\033]0;owned\007\033[2J\033[31mred\r' >&2; exit 7
     expect(refused).toMatchObject({ status: 2, stdout: '' })
     expect(refused.stderr).toMatch(/this run does not allow: HOME\n.*--pass-env HOME/)
     expect(existsSync(join(jobs, 'refused'))).toBe(false)
-    expect(ot('tasks', 'check', dir)).toMatchObject({ status: 2, stderr: expect.stringMatching(/does not allow: PATH, HOME\n/) })
+    expect(ot('tasks', 'check', dir)).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/does not allow: PATH, HOME\n/),
+    })
     expect(ot(...curious, 'named', '--pass-env', 'PATH', '--pass-env', 'HOME').status).toBe(0)
     writeFileSync(join(scratch, 'vars.env'), 'PATH=x\nHOME=y\n')
     expect(ot(...curious, 'from-file', '--env-file', join(scratch, 'vars.env')).status).toBe(0)
