@@ -95,7 +95,7 @@ function isExample(context: string): boolean {
   return /^(?:for (?:example|instance)|e\.?g\b)/i.test(context)
 }
 
-/** A name the answer invents for its own code, which nobody could know from the question. */
+/** A name the answer invents for its own code, which the question does not reveal. */
 function isOwnName(detail: string, { code }: PostAnswer): boolean {
   const name = detail.replace(/\(\)$/, '')
   if (!/^\w+$/.test(name)) return false

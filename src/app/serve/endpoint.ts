@@ -80,7 +80,7 @@ export async function saveAddresses(
     modelName,
     endpointUrls,
     apiPath: '/v1',
-    // Write only a variable's name: whoever reads the file has the variable too.
+    // Write only the name of the variable: every reader of the file has it set.
     apiKey: keyEnv === undefined ? madeKey : `\${${keyEnv}}`,
     healthPath: '/health',
     createdBy: 'ot-agent serve',
@@ -93,7 +93,7 @@ export async function saveAddresses(
   })
 }
 
-/** Removes the endpoint file of a stopped server, so that nobody is sent there. */
+/** Removes the endpoint file of a stopped server, so that no client connects to it. */
 export async function withdraw(endpointJson: string | undefined): Promise<void> {
   if (endpointJson === undefined) return
   await explainDisk(endpointJson, async () => {

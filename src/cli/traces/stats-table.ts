@@ -75,7 +75,7 @@ export function measureRows(stats: TraceStats): string[][] {
 
 export const phraseHeader = ['phrase', 'said by', 'times', 'messages', 'traces']
 
-/** A row for each phrase and role that said it; a phrase nobody said gets a row too. */
+/** A row for each phrase and role that said it; a phrase without hits gets a row too. */
 export function phraseRows(phrases: readonly PhraseCount[]): string[][] {
   return phrases.flatMap(({ phrase, roles }) =>
     roles.length === 0

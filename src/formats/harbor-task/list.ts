@@ -21,7 +21,7 @@ export async function listTaskDirs(path: string): Promise<readonly string[]> {
   const found: string[] = []
   for (let at = 0; at < names.length; at += looksAtOnce) {
     const some = names.slice(at, at + looksAtOnce).map((name) => join(dir, name))
-    // A directory that cannot be inspected is broken; whoever needs it gets the error.
+    // A directory that cannot be inspected is broken; loading it reports the error.
     const are = await Promise.all(some.map((task) => hasTaskFile(task).catch(() => true)))
     found.push(...some.filter((_, i) => are[i]))
   }

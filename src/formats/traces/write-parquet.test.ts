@@ -106,7 +106,7 @@ test('a message of 5 MB comes back whole', async () => {
   ])
   expect(rows).toHaveLength(2)
   const read = await writeAndRead(rows)
-  // Compare piece by piece, because a 5 MB diff would help nobody.
+  // Compare piece by piece, because a 5 MB diff is unreadable.
   expect(
     JSON.stringify(read) ===
       JSON.stringify(

@@ -14,7 +14,7 @@ export interface SimpleWork {
   readonly probes?: readonly Probe[]
   readonly hidden?: Work['hidden']
   readonly solve: string
-  /** Files that nobody can predict may appear, so extra files are never forbidden. */
+  /** Unpredictable files may appear, so extra files are never forbidden. */
   readonly isOpen?: boolean
 }
 
