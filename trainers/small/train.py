@@ -18,6 +18,7 @@ import os
 import random
 import sys
 import time
+from typing import NamedTuple
 
 try:
     import numpy as np
@@ -245,35 +246,40 @@ def pack(rows, size, order):
         yield batch
 
 
-def tensors(rows, batch, size=0, most=0, longest=1):
-    """A packed batch: tokens, the target after each (-100: none), its weight, positions within rows, and where rows begin
-    and end.
+class Shape(NamedTuple):
+    """What all batches are padded to: tokens, tokens that are learned, and rows. No padding where it is 0."""
 
-    Padded to `size` tokens and `most` rows, so that all batches have one shape.
+    tokens: int = 0
+    learned: int = 0
+    rows: int = 0
+
+
+def tensors(rows, batch, shape=Shape(), longest=1):
+    """A packed batch: tokens, positions within rows, where rows begin and end; and of the tokens that are learned, the
+    places before them, themselves, and their weights.
     """
     tokens, learned = (np.concatenate(side) for side in zip(*(rows[index] for index in batch)))
     tokens = tokens.astype(np.int64)
     lengths = [len(rows[index][0]) for index in batch]
-    weights = np.roll(learned, -1)
-    weights[np.cumsum(lengths) - 1] = 0
-    targets = np.where(weights != 0, np.roll(tokens, -1), -100)
-    spare = max(0, size - len(tokens))
-    tokens, weights = np.pad(tokens, (0, spare)), np.pad(weights, (0, spare))
-    targets = np.pad(targets, (0, spare), constant_values=-100)
+    learned[np.cumsum([0, *lengths[:-1]])] = 0
+    places = np.flatnonzero(learned)
+    spare, unlearned = max(0, shape.tokens - len(tokens)), max(0, shape.learned - len(places))
+    targets, weights = np.pad(tokens[places], (0, unlearned)), np.pad(learned[places], (0, unlearned))
+    places = np.pad(places - 1, (0, unlearned))
     lengths += [min(longest, spare - begun) for begun in range(0, spare, longest)]
     positions = np.concatenate([np.arange(length) for length in lengths])
-    bounds = np.cumsum([0, *lengths, *[0] * (most - len(lengths))])
-    return [torch.from_numpy(array) for array in (tokens, targets, weights, positions, bounds.astype(np.int32))]
+    bounds = np.cumsum([0, *lengths, *[0] * (shape.rows - len(lengths))]).astype(np.int32)
+    return [torch.from_numpy(array) for array in (np.pad(tokens, (0, spare)), positions, bounds, places, targets, weights)]
 
 
 # Training
 
 
-def loss_of(model, tokens, targets, weights, positions, bounds, longest):
+def loss_of(model, tokens, positions, bounds, places, targets, weights, longest):
     with torch.autocast(tokens.device.type, torch.bfloat16, enabled=tokens.is_cuda):
-        logits = model.logits(model(tokens, positions, packed(bounds, longest)))
+        logits = model.logits(model(tokens, positions, packed(bounds, longest)).float()[places])
     losses = F.cross_entropy(logits.float(), targets, reduction="none")
-    return (losses * weights).sum() / (targets != -100).sum().clamp(min=1)
+    return (losses * weights).sum() / (weights != 0).sum().clamp(min=1)
 
 
 class Step:
@@ -285,7 +291,7 @@ class Step:
         self.model, self.optimizer, self.longest, self.recorded = model, optimizer, longest, recorded
         self.loss_of = torch.compile(loss_of, dynamic=False) if recorded else loss_of
         self.graph = self.batch = self.loss = None
-        self.count = 0
+        self.count, self.ended = 0, torch.cuda.Event() if recorded else None
 
     def __call__(self, batch):
         self.count += 1
@@ -294,6 +300,8 @@ class Step:
             self.batch = [part.to(device) for part in batch]
         if not self.recorded:
             return self.run()
+        while not self.ended.query():
+            time.sleep(0.0002)  # CUDA would wait for the step before at full load, and others need the processor.
         for mine, new in zip(self.batch, batch):
             mine.copy_(new)
         if self.count <= 3:
@@ -309,6 +317,7 @@ class Step:
             with torch.cuda.graph(self.graph):
                 self.run()
         self.graph.replay()
+        self.ended.record()
 
     def run(self):
         self.optimizer.zero_grad(set_to_none=True)
@@ -324,7 +333,7 @@ def evaluate(model, rows, options, device):
     total = count = 0.0
     for batch in pack(rows, options.batch_tokens, range(len(rows))):
         parts = [part.to(device) for part in tensors(rows, batch)]
-        learned = int((parts[1] != -100).sum())
+        learned = len(parts[-1])
         total, count = total + float(loss_of(model, *parts, max(len(rows[i][0]) for i in batch))) * learned, count + learned
     return total / count if count else None
 
@@ -360,10 +369,17 @@ def set_rate(optimizer, value):
             group["lr"] = value
 
 
-def most_rows(rows, batches, size, longest):
-    """The most rows of any padded batch, rounded up so that code compiled for one dataset works for others."""
-    counts = [len(batch) + -(-max(0, size - sum(len(rows[i][0]) for i in batch)) // longest) for batch in batches]
-    return -(-max(counts) // 64) * 64 if size else 0
+def shape_of(rows, batches, options, longest):
+    """The shape of all batches on a GPU. Counts are rounded up so that code compiled for one dataset works for others."""
+    size = max(options.batch_tokens, longest)
+
+    def up(count, to):
+        return -(-count // to) * to
+
+    counts = [int(np.count_nonzero(learned)) for _, learned in rows]
+    learned = max(sum(counts[i] for i in batch) for batch in batches)
+    most = max(len(batch) + -(-max(0, size - sum(len(rows[i][0]) for i in batch)) // longest) for batch in batches)
+    return Shape(size, up(learned, 1024), up(most, 64))
 
 
 def train(model, rows, held, options, device):
@@ -371,8 +387,7 @@ def train(model, rows, held, options, device):
     optimizer = optimizer_of(model, options, device)
     first, before = resume(model, optimizer, options)
     longest = max(len(ids) for ids, _ in rows)
-    size = max(options.batch_tokens, longest) if device == "cuda" else 0
-    most = most_rows(rows, batches, size, longest)
+    shape = shape_of(rows, batches, options, longest) if device == "cuda" else Shape()
     take_step = Step(model, optimizer, longest, device == "cuda" and not options.plain)
     saved = time.time()
     began = saved - before
@@ -380,8 +395,9 @@ def train(model, rows, held, options, device):
     seen = 0
     for step in range(first, len(batches)):
         done = max(step / len(batches), (time.time() - began) / options.seconds if options.seconds else 0)
+        batch = tensors(rows, batches[step], shape, longest)
         set_rate(optimizer, rate(step, done, options))
-        take_step(tensors(rows, batches[step], size, most, longest))
+        take_step(batch)
         seen += sum(len(rows[index][0]) for index in batches[step])
         if step % 20 == 0 or step == len(batches) - 1:
             note(options, step=step, steps=len(batches), loss=float(take_step.loss), tokens=seen, sec=round(time.time() - began, 2))
