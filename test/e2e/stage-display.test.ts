@@ -1,7 +1,9 @@
-import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { scratch } from './kit.ts'
 
@@ -76,4 +78,24 @@ test('elsewhere each stage is one line, also of an earlier run', minutes, () => 
   for (const line of again) expect(line).toMatch(/^stage \d\/\d [\w+ -]+: \d rows?, from an earlier run, 0s$/)
   const lines = run([...generation, '--output-dir', join(scratch, 'made')])
   expect(lines.at(-1)).toMatch(/^stage 1\/1 tasks: 3 rows, from an earlier run, \d+s$/)
+})
+
+const composer = 'data/terminal-composer/generate.ts'
+test.each([
+  ['a recipe', ['recipe', 'run', 'studies/tasks.ts', '-q', '-o'], true],
+  ['a rehearsal, which begins anew,', ['recipe', 'run', 'studies/tasks.ts', '-q', '--rehearse', '-o'], false],
+  ['a generation', ['generate', composer, '--count', '8000', '--no-check', '-q', '--output-dir'], true],
+] as const)('%s that was stopped says whether it can go on', minutes, async (name, words, continues) => {
+  const out = join(scratch, 'stopped', name)
+  const child = spawn(process.execPath, [bin, ...words, out])
+  const ended = once(child, 'exit')
+  let said = ''
+  child.stderr.on('data', (chunk) => {
+    said += chunk
+  })
+  while (!existsSync(out)) await wait(5)
+  child.kill('SIGINT')
+  expect(await ended, said).toEqual([130, null])
+  expect(said).toContain('cancelled\n')
+  expect(said.includes('finished work is kept: run the same command again to continue\n')).toBe(continues)
 })

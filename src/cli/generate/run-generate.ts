@@ -7,7 +7,7 @@ import { performGeneration, requestOf } from '../../app/generate/perform-generat
 import type { GenerationRequest } from '../../app/generate.ts'
 import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { interruptSignal } from '../interrupt.ts'
+import { howToContinue, interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeStageProgress } from '../progress/stage-progress.ts'
 import { confirmAtTerminal } from '../run/confirm.ts'
@@ -40,6 +40,10 @@ export async function runGenerate(loaded: LoadedPipeline, asked: GenerateOptions
     })
     progress.stop()
     reportGeneration(summary, request, options.json ?? false)
+  } catch (error) {
+    progress.stop()
+    if (interrupt.signal.aborted && !options.dryRun) note(howToContinue)
+    throw error
   } finally {
     progress.stop()
     interrupt.stop()

@@ -1,11 +1,18 @@
 import type { RecipeEvent, RecipeFollower } from '../../app/recipe/perform-recipe.ts'
 import type { RolloutAsk } from '../../app/recipe/roll-out.ts'
-import { interruptSignal } from '../interrupt.ts'
+import { howToContinue, interruptSignal } from '../interrupt.ts'
+import { note } from '../output.ts'
 import { makeStageProgress, type StageProgress } from '../progress/stage-progress.ts'
+
+interface Following extends Omit<RolloutAsk, 'notify' | 'watchTrials'> {
+  readonly quiet: boolean
+  /** Whether the same command continues after Ctrl-C; default true. */
+  readonly continues?: boolean
+}
 
 /** Runs recipe work at the terminal: shows progress, and stops on Ctrl-C. */
 export async function followRecipe<T>(
-  { quiet, ...trials }: { readonly quiet: boolean } & Omit<RolloutAsk, 'notify' | 'watchTrials'>,
+  { quiet, continues = true, ...trials }: Following,
   work: (follower: RecipeFollower, progress: StageProgress) => Promise<T>,
 ): Promise<T> {
   const interrupt = interruptSignal()
@@ -18,6 +25,10 @@ export async function followRecipe<T>(
       signal: interrupt.signal,
     }
     return await work(follower, progress)
+  } catch (error) {
+    progress.stop()
+    if (interrupt.signal.aborted && continues) note(howToContinue)
+    throw error
   } finally {
     progress.stop()
     interrupt.stop()

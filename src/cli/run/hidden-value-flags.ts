@@ -6,6 +6,7 @@ import type { GivenAgain } from '../../app/job/hidden-values.ts'
 /** Adds the flags that restore what a job's files do not hold. */
 export function withHiddenValues<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
+    .optionsGroup('Sandbox:')
     .option(
       '-e, --environment <sandbox>',
       'use another kind of sandbox, to rescore or for a job that Harbor started (default: the job’s own)',
