@@ -1,5 +1,8 @@
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { loadRecipe } from '../../src/app/recipe/load-recipe.ts'
+import { performRecipe } from '../../src/app/recipe/perform-recipe.ts'
 import { ingest } from '../../src/app/registry/ingest.ts'
 import { cleanRegistry, findLeaders, findMatrix, findRuns, findSummaries } from '../../src/app/registry/query.ts'
 import { usageOf } from '../../src/core/trial.ts'
@@ -237,6 +240,52 @@ onBothDatabases('the registry', (kit: Kit) => {
       for (const text of ['%', '_', "'; DROP TABLE models; --"])
         expect(await findRuns({ registry }, { words: [text] })).toEqual([])
     })
+  })
+
+  test('every output of a recipe becomes a dataset', async () => {
+    const registry = await kit.fresh()
+    const [dir, one] = [place(), place()]
+    const messages = [
+      { role: 'user', content: 'Say hello.' },
+      { role: 'assistant', content: 'hello' },
+    ]
+    await mkdir(dir, { recursive: true })
+    await writeFile(join(dir, 'rows.jsonl'), `${JSON.stringify({ messages })}\n`.repeat(3))
+    const recipe = (name: string, outputs: readonly string[]) => {
+      const exporters = outputs.map((id) => ({
+        id,
+        use: 'exporters/sharegpt',
+        from: ['rows'],
+        with: { validation: 0 },
+      }))
+      const stages = [{ id: 'rows', use: 'sources/imported-traces', with: { path: 'rows.jsonl' } }, ...exporters]
+      const text = JSON.stringify({ name, stages })
+      return writeFile(
+        join(dir, `${name}.ts`),
+        `import { defineRecipe } from 'ot-agent'\nexport default defineRecipe(${text})`,
+      )
+    }
+    await recipe('twins', ['plain', 'same'])
+    await recipe('single', ['plain'])
+    for (const [name, out] of [
+      ['twins', dir],
+      ['single', one],
+    ] as const)
+      await performRecipe(
+        { recipe: await loadRecipe(join(dir, `${name}.ts`), {}), dir: join(out, 'run') },
+        { trials: { notify: () => {} }, signal: new AbortController().signal },
+      )
+    const { ingested } = await ingest({ from: [join(dir, 'run'), join(one, 'run')], registry })
+    expect(ingested).toMatchObject([
+      { kind: 'dataset', name: 'twins-plain', path: join(dir, 'run/out/plain') },
+      { kind: 'dataset', name: 'twins-same', path: join(dir, 'run/out/same') },
+      { kind: 'dataset', name: 'single', path: join(one, 'run/out/plain') },
+    ])
+    expect(await numberOf(registry, "SELECT count(*) FROM datasets WHERE recipe_name = 'twins' AND num_rows = 3")).toBe(
+      2,
+    )
+    const named = ingest({ from: [join(dir, 'run')], registry, name: 'mine' })
+    await expect(named).rejects.toThrow('--name: expected a recipe with one output, got 2: plain, same')
   })
 
   test('the database itself refuses a failure with a reward, and a job without an agent', async () => {

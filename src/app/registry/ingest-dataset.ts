@@ -34,16 +34,46 @@ const manifestSchema = z.object({
   inputs: z.array(z.object({ job: z.string(), jobId: z.string().nullish() })).default([]),
 })
 
-/** Registers a dataset of traces, or the output of a recipe, with its tasks, jobs, teachers and sources. */
-export async function ingestDataset(database: Database, path: string, ask: DatasetIngestion) {
+/** Registers a dataset of traces, or every output of a recipe, with its tasks, jobs, teachers and sources. */
+export async function ingestDatasets(database: Database, path: string, ask: DatasetIngestion) {
   const text = (await kindAt(path)) === 'dir' ? await readTextIfExists(join(path, 'manifest.json')) : null
   const document = Object(text === null ? null : parseJson(text))
-  const recipe = document.schema === 'recipe-report/1' ? await recipeFacts(path) : null
-  const data = recipe?.data ?? path
+  if (document.schema !== 'recipe-report/1') {
+    const name = ask.name ?? basename(resolve(path)).replace(/\.parquet$/, '')
+    return [await ingestDataset(database, { path, data: path, text, document, recipe: null }, { ...ask, name })]
+  }
+  const { outputs, ...recipe } = await recipeFacts(path)
+  if (ask.name !== undefined && outputs.length > 1)
+    throw new UserError(
+      `--name: expected a recipe with one output, got ${outputs.length}: ${outputs.map(({ id }) => id).join(', ')}`,
+      `leave the name out, or pass one output: ${outputs[0]?.data}`,
+    )
+  const ingested: Awaited<ReturnType<typeof ingestDataset>>[] = []
+  for (const { id, data } of outputs) {
+    const name = ask.name ?? (outputs.length > 1 ? `${recipe.name}-${id}` : recipe.name)
+    ingested.push(await ingestDataset(database, { path: data, data, text, document, recipe }, { ...ask, name }))
+  }
+  return ingested
+}
+
+interface FoundDataset {
+  readonly path: string
+  /** Where its rows are. */
+  readonly data: string
+  /** Its manifest, or that of its recipe's run. */
+  readonly text: string | null
+  readonly document: unknown
+  readonly recipe: Omit<Awaited<ReturnType<typeof recipeFacts>>, 'outputs'> | null
+}
+
+async function ingestDataset(
+  database: Database,
+  { path, data, text, document, recipe }: FoundDataset,
+  { name, ...ask }: DatasetIngestion & { readonly name: string },
+) {
   const content = await contentOf(data)
   const manifest = manifestSchema.safeParse(document)
   const exported = manifest.success ? manifest.data : null
-  const name = ask.name ?? recipe?.name ?? basename(resolve(path)).replace(/\.parquet$/, '')
   const type = ask.type ?? 'SFT'
   const dataset: NewDataset = {
     ...{ name, type, commit: ask.commit ?? null },
@@ -70,19 +100,30 @@ export async function ingestDataset(database: Database, path: string, ask: Datas
   return { kind: 'dataset', path, name } as const
 }
 
-/** What a finished recipe run says about its dataset. */
+/** What a finished recipe run says about its datasets. */
 async function recipeFacts(dir: string) {
   const report = await readReport(dir)
   if (report.rehearsal)
     throw new UserError(`${dir}: expected a run of a recipe, got a rehearsal`, 'its rows are stand-ins; run the recipe')
   const lock = await readTextIfExists(join(dir, 'lock.json'))
-  const [output] = report.outputs
-  if (output === undefined)
+  const [first] = report.outputs
+  if (first === undefined)
     throw new UserError(`${dir}: expected a recipe with an output, got one without`, 'end the recipe with an exporter')
+  const outputs: { id: string; data: string }[] = []
+  for (const { id, dir: at } of report.outputs) {
+    const data = join(dir, at)
+    // An output without a table, such as a folder of tasks, is only refused where there is nothing else to register.
+    if (report.outputs.length === 1 || (await parquetFiles(data)).length > 0) outputs.push({ id, data })
+  }
+  if (outputs.length === 0)
+    throw new UserError(
+      `${dir}: expected an output with parquet files, got none`,
+      'give an exporter formats: [parquet]',
+    )
   return {
     name: report.name,
     digest: lock === null ? null : createHash('sha256').update(lock).digest('hex'),
-    data: join(dir, output.dir),
+    outputs,
     sources: [...new Set(report.steps.flatMap(({ sources }) => Object.keys(sources)))].sort(),
   }
 }

@@ -4,7 +4,7 @@ import { kindAt, namesIn } from '../../lib/files.ts'
 import type { Database } from '../../registry/database.ts'
 import { listJobs, loadJobDir } from '../../store/job-dir.ts'
 import { Running } from '../running.ts'
-import { type DatasetIngestion, ingestDataset } from './ingest-dataset.ts'
+import { type DatasetIngestion, ingestDatasets } from './ingest-dataset.ts'
 import { type IngestedJob, ingestJob, sourceIdOf } from './ingest-job.ts'
 import { ingestModel } from './ingest-model.ts'
 import { type RegistryPlace, withRegistry } from './open.ts'
@@ -76,14 +76,16 @@ export function ingest(
           for (const job of jobs)
             if (sourceIdOf(job) === null) broken.push({ path: job.dir, why: 'it has not begun' })
             else ingested.push(await one(database, 'job', job.dir))
+        } else if (kind === 'dataset') {
+          const ask = { ...request.dataset, name: request.name, isPublic: request.isPublic ?? false }
+          ingested.push(...(await ingestDatasets(database, path, ask)))
         } else ingested.push(await one(database, kind, path))
       }
       return { schema: 'registry-ingest/1', ingested, broken }
     })
 
-    async function one(database: Database, kind: 'job' | 'dataset' | 'model', path: string): Promise<Ingested> {
+    async function one(database: Database, kind: 'job' | 'model', path: string): Promise<Ingested> {
       const isPublic = request.isPublic ?? false
-      if (kind === 'dataset') return ingestDataset(database, path, { ...request.dataset, name: request.name, isPublic })
       if (kind === 'model') return ingestModel(database, path, { weights: request.weights, isPublic })
       const { benchmark, model } = request
       const onTrials = (trials: number) => emit({ path, trials })

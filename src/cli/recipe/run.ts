@@ -47,7 +47,9 @@ export default () =>
         const dir = (name: string) => resolve(options.out ?? `runs/${name}-rehearsal`)
         const asked = { set: options.set, dir, replay: options.replay }
         return reportRehearsal(
-          await followRecipe({ quiet: options.quiet ?? false, continues: false }, (follower) => rehearse(file, asked, follower)),
+          await followRecipe({ quiet: options.quiet ?? false, continues: false }, (follower) =>
+            rehearse(file, asked, follower),
+          ),
           options.json ?? false,
         )
       }
