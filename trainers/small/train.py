@@ -557,6 +557,8 @@ def main():
     note(options, parameters=parameters, rows=len(rows), left_out=len(every) - len(rows), tokens=sum(len(r[0]) for r in rows))
     if not rows:
         sys.exit(f"error: no row fits into {options.context} tokens\nhint: raise --context")
+    if options.steps is None and options.epochs * len(rows) > 50_000_000:
+        sys.exit(f"error: the order of {options.epochs} epochs of {len(rows)} rows does not fit into memory\nhint: pass --steps too")
     train(model, rows, held, options, options.device)
     save(model, tokenizer, options)
     checkpoint = os.path.join(options.out, "checkpoint.pt")
