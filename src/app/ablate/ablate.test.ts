@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -243,6 +253,43 @@ describe('a run of cells', { timeout: 300_000 }, () => {
       ['two', 'done'],
     ])
     expect(states.find(({ state }) => state === 'failed')?.reason).toMatch(/^stage prompts: .* got none /)
+    expect(trained()).toEqual(['two m 1'])
+  })
+
+  test('a variant that was changed and then fails shows no result of what it was before', async () => {
+    const dir = join(scratch, 'changed')
+    const sixth = (six: object) => ({ variants: { ...study.variants, six }, seeds: [1] })
+    const reported = async (changes: object) => (await reportStudy(await load(changes), dir)).missing
+    await run({ seeds: [1] }, {}, dir)
+    expect(await reported({ seeds: [1] })).toEqual([])
+
+    // No dataset: nobody knows what it would have been.
+    const source = { use: 'sources/task-folder', with: { path: join(scratch, 'gone') } }
+    const gone = sixth({ replace: { tasks: source } })
+    const states = await run(gone, {}, dir)
+    expect(states.map(({ cell, state }) => [cell.variant, state])).toContainEqual(['six', 'failed'])
+    expect(await reported(gone)).toEqual([{ cell: 'six size=m seed=1', reason: expect.stringMatching(/gone.*found/) }])
+
+    // A stage fails while it makes the dataset.
+    const none = { use: 'filters/tasks/signal-range', with: { signal: 'unknown', least: 1 } }
+    const empty = sixth({ add: [{ after: 'sample', ...none }] })
+    await run(empty, {}, dir)
+    expect(await reported(empty)).toEqual([{ cell: 'six size=m seed=1', reason: expect.stringMatching(/got none/) }])
+
+    trained()
+    await run({ seeds: [1] }, {}, dir)
+    expect(await reported({ seeds: [1] })).toEqual([])
+    expect(trained()).toEqual([])
+  })
+
+  test('a variant that is as it was keeps its result while its source cannot be read', async () => {
+    const [dir, path] = [join(scratch, 'unplugged'), join(scratch, 'unplugged-tasks')]
+    const changes = { variants: { two: {} }, seeds: [1], set: { 'tasks.path': path } }
+    symlinkSync(resolve('examples/tasks'), path)
+    await run(changes, {}, dir)
+    rmSync(path)
+    expect((await run(changes, {}, dir)).map(({ state }) => state)).toEqual(['failed'])
+    expect((await reportStudy(await load(changes), dir)).missing).toEqual([])
     expect(trained()).toEqual(['two m 1'])
   })
 

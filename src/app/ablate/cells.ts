@@ -167,6 +167,8 @@ const indexSchema = z.object({
       factors: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
       seed: z.number().nullable(),
       id: z.string().regex(/^[0-9a-f]{20}$/),
+      /** What was run, without what its sources contained; absent in an index of an earlier version. */
+      asked: z.string().optional(),
     }),
   ),
 })

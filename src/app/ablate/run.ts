@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
+import { digestJson } from '../../lib/digest-json.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { Semaphore } from '../../lib/semaphore.ts'
 import { oneLine } from '../../lib/visible.ts'
@@ -41,7 +42,7 @@ export interface RunCells {
 
 export interface CellState {
   readonly cell: Cell
-  readonly id: string | null
+  readonly id: string
   /** `ready`: the dataset is made, but its commands have not run. */
   readonly state: 'done' | 'ready' | 'failed'
   readonly cached: boolean
@@ -110,28 +111,47 @@ class CellRun {
     signal.throwIfAborted()
     const dataDir = join(this.asked.dir, 'data')
     const { recipe, stage } = group
+    let indexed: readonly IndexedCell[] | null = null
     try {
       const digests = await stageDigests({ recipe, dir: dataDir, services: stageServices(signal, trials), signal })
       const data = digests.get(stage) ?? ''
-      const indexed = group.cells.map((cell): IndexedCell => ({ ...copyOf(cell), id: cellId(this.study, cell, data) }))
-      await saveIndex(this.asked.dir, await loadIndex(this.asked.dir), indexed)
+      indexed = await this.index(group, data)
       const open: IndexedCell[] = []
       for (const cell of indexed) {
-        if (await loadResult(cellDir(this.asked.dir, cell.id))) this.tell(cell, cell.id, 'done', { cached: true })
+        if (await loadResult(cellDir(this.asked.dir, cell.id))) this.tell(cell, 'done', { cached: true })
         else if (this.asked.stage === 'data' && (await loadCell(cellDir(this.asked.dir, cell.id))))
-          this.tell(cell, cell.id, 'ready', { cached: true })
+          this.tell(cell, 'ready', { cached: true })
         else open.push(cell)
       }
       if (open.length === 0) return
       this.follower.onGroup?.({ cells: open, ...place })
       await this.make(group, open, data)
     } catch (error) {
+      const reason = reasonOf(error)
       const done = new Set(this.states.map(({ cell }) => labelOf(cell)))
+      const cells = indexed ?? (await this.index(group, null))
       await this.fail(
-        group.cells.filter((cell) => !done.has(labelOf(cell))),
-        error,
+        cells.filter((cell) => !done.has(labelOf(cell))),
+        reason,
       )
     }
+  }
+
+  /**
+   * Notes which results belong to the cells of a group. While its data is unknown, a cell keeps the result it had only
+   * if it is still the same cell.
+   */
+  private async index({ recipe, cells }: CellGroup, data: string | null): Promise<readonly IndexedCell[]> {
+    const before = await loadIndex(this.asked.dir)
+    const known = new Map(before.map((cell) => [labelOf(cell), cell]))
+    const now = cells.map((cell): IndexedCell => {
+      const asked = cellId(this.study, cell, digestJson(recipe.lock))
+      const old = known.get(labelOf(cell))
+      if (data === null && old?.asked === asked) return old
+      return { ...copyOf(cell), id: data === null ? asked : cellId(this.study, cell, data), asked }
+    })
+    await saveIndex(this.asked.dir, before, now)
+    return now
   }
 
   private async make({ recipe, stage }: CellGroup, open: readonly IndexedCell[], data: string): Promise<void> {
@@ -159,7 +179,7 @@ class CellRun {
         result,
       } as const
       await prepareCell(cellDir(this.asked.dir, cell.id), file, sink.dir)
-      if (this.asked.stage === 'data') this.tell(cell, cell.id, 'ready')
+      if (this.asked.stage === 'data') this.tell(cell, 'ready')
       else this.start(cell)
     }
   }
@@ -174,7 +194,7 @@ class CellRun {
     for (const cell of index.filter((each) => labels.has(labelOf(each)))) {
       const dir = cellDir(this.asked.dir, cell.id)
       if (await loadResult(dir)) {
-        this.tell(cell, cell.id, 'done', { cached: true })
+        this.tell(cell, 'done', { cached: true })
         continue
       }
       const file = await loadCell(dir)
@@ -209,7 +229,7 @@ class CellRun {
           const [commands, result] = [commandsOf(this.study, cell), [...resultOf(this.study, cell)]]
           await this.save(cell, await runCommands(dir, { commands, result, here: this.study.folder, signal }))
         })
-    const told = work.catch((error: unknown) => this.fail([cell], error))
+    const told = work.catch((error: unknown) => this.fail([cell], reasonOf(error)))
     // `finish` handles the rejection; until then it must not count as unhandled.
     told.catch(() => {})
     if (!before)
@@ -235,30 +255,32 @@ class CellRun {
     const dir = cellDir(this.asked.dir, cell.id)
     await saveResult(dir, result)
     await rm(join(dir, 'failure.txt'), { force: true })
-    this.tell(cell, cell.id, 'done')
+    this.tell(cell, 'done')
   }
 
-  /** Records an error in the cell it belongs to; a bug of this program is thrown instead. */
-  private async fail(cells: readonly Cell[], error: unknown): Promise<void> {
-    if (!(error instanceof UserError || error instanceof BoundaryError)) throw error
-    const reason = oneLine(error instanceof UserError ? `${error.message} (${error.hint})` : messageOf(error))
+  /** Records in cells why they have no result. */
+  private async fail(cells: readonly IndexedCell[], reason: string): Promise<void> {
     for (const cell of cells) {
-      const id = 'id' in cell && typeof cell.id === 'string' ? cell.id : null
-      if (id !== null) await writeAtomic(join(cellDir(this.asked.dir, id), 'failure.txt'), `${reason}\n`)
-      this.tell(cell, id, 'failed', { reason })
+      await writeAtomic(join(cellDir(this.asked.dir, cell.id), 'failure.txt'), `${reason}\n`)
+      this.tell(cell, 'failed', { reason })
     }
   }
 
   private tell(
-    cell: Cell,
-    id: string | null,
+    cell: IndexedCell,
     state: CellState['state'],
     { cached = false, reason = null }: { readonly cached?: boolean; readonly reason?: string | null } = {},
   ): void {
-    const told = { cell: copyOf(cell), id, state, cached, reason }
+    const told = { cell: copyOf(cell), id: cell.id, state, cached, reason }
     this.states.push(told)
     this.follower.onCell?.(told)
   }
+}
+
+/** Why a cell failed, for people; a bug of this program is thrown instead. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof UserError || error instanceof BoundaryError)) throw error
+  return oneLine(error instanceof UserError ? `${error.message} (${error.hint})` : messageOf(error))
 }
 
 function copyOf({ variant, factors, seed }: Cell): { variant: string; factors: Cell['factors']; seed: number | null } {

@@ -56,7 +56,7 @@ function movedWords({ finished, ready }: MovedCells): string {
 function report(states: readonly CellState[], file: string): void {
   printTable(
     ['cell', 'state', 'id'],
-    states.map(({ cell, state, id }) => [labelOf(cell), state, id ?? '']),
+    states.map(({ cell, state, id }) => [labelOf(cell), state, id]),
   )
   const count = (state: CellState['state']) => states.filter((each) => each.state === state).length
   note(
