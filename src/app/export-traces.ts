@@ -1,5 +1,6 @@
 import { basename, resolve } from 'node:path'
 import { UserError } from '../core/errors.ts'
+import type { TrialRecord } from '../core/trial.ts'
 import type { TraceOptions } from '../formats/traces/make-traces.ts'
 import type { ShardFile, TraceFormat } from '../formats/traces/shards.ts'
 import { version } from '../lib/version.ts'
@@ -30,6 +31,8 @@ export interface ExportRequest extends Partial<TraceOptions> {
   readonly shardRows?: number | undefined
   /** A file from `jobs report --labels`: adds to each row why its trial failed. */
   readonly labels?: string | undefined
+  /** Trials to leave out, as if they were not there. */
+  readonly skip?: ((record: TrialRecord) => boolean) | undefined
   /** Replaces an earlier export. */
   readonly overwrite?: boolean | undefined
 }
@@ -59,7 +62,7 @@ export const usualForm: TraceOptions = {
 export function exportTraces(request: ExportRequest, control: RunControl = {}): Running<ExportProgress, ExportResult> {
   return new Running(async (emit) => {
     const { from, out, name = basename(resolve(out)), formats = ['parquet'], ...more } = request
-    const { recursive = false, shardRows = null, labels, overwrite = false, ...rest } = more
+    const { recursive = false, shardRows = null, labels, skip, overwrite = false, ...rest } = more
     const options = { ...usualForm, ...rest }
     checkForm(options)
     const found = await explainDisk(out, () => findInputs([from].flat(), recursive))
@@ -71,7 +74,7 @@ export function exportTraces(request: ExportRequest, control: RunControl = {}): 
         found,
         out,
         overwrite,
-        maker: files.noting(traceMaker(options)),
+        maker: { ...files.noting(traceMaker(options)), skip },
         openSink: (dir) => files.open(dir),
         describe: (counts, written) => files.describe(counts, written),
         signal: control.signal ?? new AbortController().signal,

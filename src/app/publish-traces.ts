@@ -1,11 +1,14 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { UserError } from '../core/errors.ts'
+import type { TrialRecord } from '../core/trial.ts'
 import { checkWriter } from '../formats/hub/check-writer.ts'
+import { openRepository } from '../formats/hub/open.ts'
 import { parseTarget } from '../formats/hub/target.ts'
 import { makeScratchDir, removeDraft } from '../lib/drafts.ts'
 import { exportTraces } from './export-traces.ts'
 import { type Uploaded, uploadToHub } from './hub/upload.ts'
+import { arrivedTraces, noteTraces } from './traces/sent-traces.ts'
 
 /** The job whose traces to publish, and where. */
 export interface TracesTarget {
@@ -22,17 +25,33 @@ export async function checkTracesTarget(repository: string, signal: AbortSignal)
   if (target.kind === 'hub') await checkWriter(target.repo, process.env, signal)
 }
 
-/** Exports a job's traces and adds them to a dataset; traces sent before are not sent again. */
+/**
+ * Exports a job's traces and adds them to a dataset. Each run of a trial is sent once; without new ones, nothing is
+ * sent.
+ */
 export async function publishTraces(
   { jobDir, repository, isPrivate }: TracesTarget,
   signal: AbortSignal,
-): Promise<Uploaded> {
+): Promise<Pick<Uploaded, 'repository' | 'rows' | 'url'>> {
+  const dataset = openRepository(repository, { env: process.env, signal })
+  const arrived = new Set((await arrivedTraces(jobDir, dataset)).flatMap(({ trials }) => trials))
+  const trials: string[] = []
+  const skip = (record: TrialRecord) => {
+    const run = `${record.name} ${record.startedAt}`
+    if (!arrived.has(run)) trials.push(run)
+    return arrived.has(run)
+  }
   const scratch = await makeScratchDir(join(tmpdir(), 'ot-agent-traces-'))
   try {
     const out = join(scratch, 'traces')
-    const { rows, trials } = await exportTraces({ from: jobDir, out, name: repository }, { signal })
+    const { rows, files } = await exportTraces({ from: jobDir, out, name: repository, skip }, { signal })
+    if (rows === 0 && arrived.size > 0) return { repository: dataset.name, rows, url: null }
     if (rows === 0)
-      throw new UserError(`${jobDir}: expected traces of ${trials} trials, got none`, 'its agent wrote no trajectories')
+      throw new UserError(
+        `${jobDir}: expected traces of ${trials.length} trials, got none`,
+        'its agent wrote no trajectories',
+      )
+    await noteTraces(jobDir, { repository: dataset.name, trials, files: files.map(({ sha256 }) => sha256) })
     return await uploadToHub(
       {
         ...{ dir: out, repository, type: 'dataset', isPrivate, replace: false },

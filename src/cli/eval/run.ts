@@ -90,7 +90,7 @@ async function sendTraces(
 ): Promise<string | null> {
   try {
     const { repository, rows, url } = await publishTraces({ jobDir, ...target }, signal)
-    note(`uploaded ${rows} traces: ${url ?? repository}`)
+    note(rows === 0 ? `${repository} has all traces of this job` : `uploaded ${rows} traces: ${url ?? repository}`)
     return repository
   } catch (error) {
     if (isAbort(error)) throw error

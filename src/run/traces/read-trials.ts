@@ -9,6 +9,8 @@ import type { TraceInput } from './find-inputs.ts'
 
 /** What is asked about every trial before and while it is read. */
 export interface TrialReading {
+  /** Trials that are neither read nor reported. */
+  readonly skip?: ((record: TrialRecord) => boolean) | undefined
   /** Why a trial need not be read; null when it must be. */
   refuse(record: TrialRecord): Drop | null
   readonly limitOf: LimitOf
@@ -31,7 +33,7 @@ export async function* readTrials(
   for (const input of inputs) {
     const store = await openForReading(input.dir, input.layout)
     try {
-      yield* mapInOrder(chosen(store, input, signal), trialsAtOnce, (record) =>
+      yield* mapInOrder(chosen(store, input, reading, signal), trialsAtOnce, (record) =>
         readTrial(store, input, record, reading),
       )
     } finally {
@@ -40,10 +42,15 @@ export async function* readTrials(
   }
 }
 
-async function* chosen(store: ReadableStore, { only }: TraceInput, signal: AbortSignal): AsyncGenerator<TrialRecord> {
+async function* chosen(
+  store: ReadableStore,
+  { only }: TraceInput,
+  { skip }: TrialReading,
+  signal: AbortSignal,
+): AsyncGenerator<TrialRecord> {
   for await (const record of store.records()) {
     signal.throwIfAborted()
-    if (only === null || record.name === only) yield record
+    if ((only === null || record.name === only) && !skip?.(record)) yield record
   }
 }
 
