@@ -13,6 +13,7 @@ import { renderLaunch } from '../src/cli/launch/print-launch.ts'
 import launchCommand from '../src/cli/launch.ts'
 import { UserError } from '../src/core/errors.ts'
 import type { Launch } from '../src/core/launch.ts'
+import { defaultAgent, defaultJobConfig, renderJobConfig } from '../src/formats/harbor-job/job-config.ts'
 import { renderPieces } from '../src/run/launch/pieces.ts'
 import { planTraining } from '../src/run/launch/plan-training.ts'
 import { Settings } from '../src/run/launch/settings.ts'
@@ -260,6 +261,24 @@ test('tasks of two places that have one name are never unpacked into one folder'
   expect(new Set(fetched).size).toBe(3)
   const evaluated = { ...trainingCases.eval, eval_benchmark: 'lab/bench' }
   expect(await dirsOf(evaluated)).not.toEqual(await dirsOf({ ...evaluated, eval_benchmark: 'org/bench' }))
+})
+
+test('models of one name in two organizations get jobs of their own, and a job that was begun keeps its name', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'launch-'))
+  onTestFinished(() => rmSync(dir, { recursive: true }))
+  const jobOf = async (model: string) => {
+    const { text } = await planned('clusters/vista.yaml', {
+      ...trainingCases.eval,
+      ...{ eval_model: model, eval_output_dir: dir },
+    })
+    return /--job-name (\S+)/.exec(text)?.[1]
+  }
+  expect(await Promise.all(['a/m', 'b/m', 'm'].map(jobOf))).toEqual(['a--m_benchmark', 'b--m_benchmark', 'm_benchmark'])
+  expect(await jobOf(`a/${'m'.repeat(90)}`)).not.toBe(await jobOf(`b/${'m'.repeat(90)}`))
+  mkdirSync(join(dir, 'm_benchmark'))
+  const begun = defaultJobConfig({ jobName: 'm_benchmark', agents: [{ ...defaultAgent(), modelName: 'a/m' }] })
+  writeFileSync(join(dir, 'm_benchmark/config.json'), renderJobConfig(begun))
+  expect(await Promise.all(['a/m', 'b/m'].map(jobOf))).toEqual(['m_benchmark', 'b--m_benchmark'])
 })
 
 test('one launch serves one model: another one for the agents is refused', async () => {

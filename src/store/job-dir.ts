@@ -83,6 +83,13 @@ export async function loadJobSettings(path: string): Promise<Omit<JobDir, 'resul
   }
 }
 
+/** Whether a directory holds a job of exactly this model. */
+export async function isJobOf(path: string, model: string): Promise<boolean> {
+  const job = await loadJobSettings(path).catch(() => null)
+  const models = job?.config.agents.map(({ modelName }) => modelName) ?? []
+  return models.length > 0 && models.every((each) => each === model)
+}
+
 /** Every job in a directory of jobs, by name; those that cannot be read are listed separately. */
 export async function listJobs(jobsDir: string): Promise<{ jobs: JobDir[]; broken: { name: string; why: string }[] }> {
   const jobs: JobDir[] = []

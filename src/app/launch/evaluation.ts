@@ -4,9 +4,18 @@ import type { LaunchJob } from '../../core/launch.ts'
 import { exists } from '../../lib/files.ts'
 import { renderYaml } from '../../lib/render-yaml.ts'
 import { runOurs } from '../../run/launch/pieces.ts'
-import { configsOf, cpuResources, makeJob, type PlanContext, placeWithInternet, slug } from '../../run/launch/plan.ts'
+import {
+  configsOf,
+  cpuResources,
+  jobNameOf,
+  makeJob,
+  type PlanContext,
+  placeWithInternet,
+  slug,
+} from '../../run/launch/plan.ts'
 import { consumersOf, endpointFile, planServer, waitForServer } from '../../run/launch/plan-server.ts'
 import type { Settings } from '../../run/launch/settings.ts'
+import { isJobOf } from '../../store/job-dir.ts'
 import { parseRunWords } from '../flags/run-words.ts'
 import { jobConfigOf } from '../job/job-config.ts'
 import type { PlannedJobs } from './datagen.ts'
@@ -33,11 +42,12 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
     )
   for (const agent of config.agents) refuseLongContext(engine, agent.kwargs, '--eval-extra-args')
   if (isFolder && asked.judge === undefined && !config.verifier.disable) await refuseUnjudgedFolder(resolve(benchmark))
+  const out = resolve(settings.text('eval_output_dir') ?? join(at.experimentsDir, 'outputs/eval'))
   const request: EvalRequest = {
     benchmark: basename(benchmark),
     tasks: isFolder ? resolve(benchmark) : join(at.experimentsDir, 'benchmarks', benchmark),
-    out: resolve(settings.text('eval_output_dir') ?? join(at.experimentsDir, 'outputs/eval')),
-    jobName: slug(`${basename(model ?? 'model')}_${basename(benchmark)}`),
+    out,
+    jobName: await evalJobName(out, model ?? 'model', basename(benchmark)),
     engine,
     fetched: !isFolder,
   }
@@ -62,6 +72,15 @@ interface EvalRequest {
   readonly engine: ChosenEngine | null
   /** The benchmark is downloaded first. */
   readonly fetched: boolean
+}
+
+/**
+ * The job's name. `org/model` becomes `org--model`, so that models of one name differ; a job begun under the old name,
+ * without the organization, keeps it.
+ */
+async function evalJobName(out: string, model: string, benchmark: string): Promise<string> {
+  const old = slug(`${basename(model)}_${benchmark}`)
+  return (await isJobOf(join(out, old), model)) ? old : jobNameOf(model.replaceAll('/', '--'), benchmark)
 }
 
 async function engineOf(at: PlanContext, settings: Settings, model: string | undefined): Promise<ChosenEngine | null> {

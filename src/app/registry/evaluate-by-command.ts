@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { exists } from '../../lib/files.ts'
 import { splitShellWords } from '../../lib/shell-words.ts'
-import { loadJobSettings } from '../../store/job-dir.ts'
+import { isJobOf } from '../../store/job-dir.ts'
 import { runCommand } from '../run-command.ts'
 import type { Evaluate } from './listen.ts'
 
@@ -62,7 +62,5 @@ export async function evaluationJob(jobsDir: string, evaluation: Evaluation, end
   const name = `${evaluationName(evaluation)}${end}`
   const old = `${oldEvaluationName(evaluation)}${end}`
   if (await exists(join(jobsDir, name))) return name
-  const job = await loadJobSettings(join(jobsDir, old)).catch(() => null)
-  const models = job?.config.agents.map(({ modelName }) => modelName) ?? []
-  return models.length > 0 && models.every((each) => each === evaluation.model) ? old : name
+  return (await isJobOf(join(jobsDir, old), evaluation.model)) ? old : name
 }
