@@ -31,7 +31,7 @@ test('anything but a terminal gets one line for each stage', () => {
   for (const line of lines) expect(line.length).toBeLessThan(80)
 })
 
-test('a terminal gets a bar with rate, cost and the time that is left, in 80 columns', () => {
+test('a terminal gets a bar with rate, cost and the time that is left of the stage, in 80 columns', () => {
   const { progress, clock, written } = progressOn(true, { env: { NO_COLOR: '1' } })
   progress.start({ ...stage, title: 'rollout'.repeat(20) })
   const liveStats = makeLiveStats()
@@ -47,7 +47,9 @@ test('a terminal gets a bar with rate, cost and the time that is left, in 80 col
   progress.tell('news')
   progress.start({ ...stage, title: 'rollout'.repeat(20) })
   const drawn = written()
-  expect(drawn).toMatch(/stage 2\/5 rollout.* {2}\[###-+\] {2}1\/4 trials {2}.*\$0\.25 {2}ETA 2m00s\n {2}trial-1 10s\n/)
+  expect(drawn).toMatch(
+    /stage 2\/5 rollout.* {2}\[###-+\] {2}1\/4 trials {2}.*\$0\.25 {2}stage ETA 30s\n {2}trial-1 10s\n/,
+  )
   for (const line of withoutEscapes(drawn).split('\n')) expect(line.length).toBeLessThan(80)
   progress.stop()
   expect(written().endsWith('\u001b[2A\r\u001b[J')).toBe(true)

@@ -103,8 +103,6 @@ class Clock {
   stage: Stage | null = null
   private trials: Tally | null = null
   private spentUsd: number | null = null
-  /** How long each stage took, without the cached ones. */
-  private readonly tookSec: number[] = []
   constructor(private readonly nowMs: () => number) {}
 
   start(stage: StageStart): void {
@@ -120,7 +118,6 @@ class Clock {
     const { stage } = this
     if (stage === null) return null
     const sec = this.elapsedSec(stage)
-    if (!cached) this.tookSec.push(sec)
     this.stage = null
     const what = `: ${rows} ${rows === 1 ? 'row' : 'rows'}${cached ? ', from an earlier run' : ''}, ${renderDuration(sec)}`
     const place = placeOf(stage)
@@ -149,13 +146,13 @@ class Clock {
     const [done, total, unit] = trials ? [trials.done, trials.total, 'trials'] : [stage.done, stage.total, 'rows']
     const share = total === null || total === 0 ? null : Math.min(1, done / total)
     const costUsd = trials?.costUsd == null ? this.spentUsd : trials.costUsd + (this.spentUsd ?? 0)
-    const etaSec = this.etaSec(stage, share, trials?.etaSec ?? null)
+    const leftSec = trials?.etaSec ?? this.leftSec(stage, share)
     const facts = [
       share === null ? null : `[${'#'.repeat(Math.round(share * barWidth)).padEnd(barWidth, '-')}]`,
       total === null ? `${renderCount(done)} ${unit}` : `${renderCount(done)}/${renderCount(total)} ${unit}`,
       renderRate(done, this.elapsedSec(stage)),
       costUsd === null ? null : `$${costUsd.toFixed(2)}`,
-      etaSec === null ? renderDuration(this.elapsedSec(stage)) : `ETA ${renderDuration(etaSec)}`,
+      leftSec === null ? renderDuration(this.elapsedSec(stage)) : `stage ETA ${renderDuration(leftSec)}`,
     ].filter((fact) => fact !== null)
     const width = Math.max(20, Math.min(columns, 80) - 1)
     const [place, end] = [placeOf(stage), facts.join('  ')]
@@ -169,15 +166,9 @@ class Clock {
     return second === '' ? [first] : [first, cutMiddle(`  ${oneLine(second)}`, width)]
   }
 
-  /**
-   * Seconds until everything is done: the rest of this stage, plus the average stage so far for each stage after it.
-   */
-  private etaSec(stage: Stage, share: number | null, trialsSec: number | null): number | null {
-    const sec = this.elapsedSec(stage)
-    const left = trialsSec ?? (share === null || share === 0 ? null : (sec * (1 - share)) / share)
-    if (left === null) return null
-    const took = [...this.tookSec, sec + left]
-    return left + ((stage.of - stage.index) * took.reduce((sum, each) => sum + each, 0)) / took.length
+  /** Seconds until this stage is done. What later stages take is unknown until they begin. */
+  private leftSec(stage: Stage, share: number | null): number | null {
+    return share === null || share === 0 ? null : (this.elapsedSec(stage) * (1 - share)) / share
   }
 
   private elapsedSec({ startedMs }: Stage): number {
