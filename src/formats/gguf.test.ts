@@ -36,6 +36,12 @@ test('a file that ends too early is said to', () => {
   }
 })
 
+test('a header that would fill the memory is refused', () => {
+  const long = string('x'.repeat(4_000_000))
+  const texts = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`text ${i}`, long]))
+  expect(() => readGguf(makeGguf(tiny, texts))).toThrow(/a header of at most 32000000 bytes/)
+})
+
 test('whatever bytes are wrong, it is read or refused', () => {
   const wrong = fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 })
   fc.assert(

@@ -35,7 +35,16 @@ const blocks: Readonly<Record<TensorKind, readonly [values: number, bytes: numbe
 }
 
 /** No small model exceeds these limits; a file that claims to is broken or hostile. */
-const limits = { entries: 10_000, tensors: 10_000, textBytes: 4_000_000, items: 2_000_000, dims: 4, nesting: 2 }
+const limits = {
+  entries: 10_000,
+  tensors: 10_000,
+  textBytes: 4_000_000,
+  items: 2_000_000,
+  dims: 4,
+  nesting: 2,
+  /** In memory, a byte of a list takes eight. */
+  headerBytes: 32_000_000,
+}
 
 /** Reads a whole file. Every claimed size is checked against the file's bytes before it is used. */
 export function readGguf(file: Buffer): Gguf {
@@ -91,6 +100,8 @@ class Reader {
     const from = this.at
     if (from + bytes > this.file.length)
       throw new GgufError(`the file ends after ${this.file.length} bytes, in its header`)
+    if (from + bytes > limits.headerBytes)
+      throw new GgufError(`expected a header of at most ${limits.headerBytes} bytes, it is longer`)
     this.at += bytes
     return from
   }

@@ -32,12 +32,15 @@ export function makeLane(settings: LaneSettings): Lane {
   let current: { done(): void; failed(error: Error): void } | null = null
   const start = () => {
     const made = new Worker(program, { eval: true, workerData: settings, env: {}, stdin: false })
-    made.on('message', () => current?.done())
-    made.on('error', (error) => current?.failed(error instanceof Error ? error : new Error(String(error))))
-    made.on('exit', (code) => {
+    // A dead thread reports twice, and the next step may have started another by then.
+    const ended = (error: Error) => {
+      if (worker !== made) return
       worker = null
-      current?.failed(new Error(`the thread of the model ended with ${code}`))
-    })
+      current?.failed(error)
+    }
+    made.on('message', () => current?.done())
+    made.on('error', (error) => ended(error instanceof Error ? error : new Error(String(error))))
+    made.on('exit', (code) => ended(new Error(`the thread of the model ended with ${code}`)))
     return made
   }
   return {

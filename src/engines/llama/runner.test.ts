@@ -114,6 +114,38 @@ test('a conversation that is aborted leaves its slot to the next', async () => {
   expect(runner.slots.busy).toBe(0)
 })
 
+test('a conversation that is aborted before its first step ends', async () => {
+  const runner = start(await load(tiny), 1, 1)
+  const stop = new AbortController()
+  const early = runner.generate({ ids: [1, 2], signal: stop.signal, next: () => 5 })
+  stop.abort(new Error('enough'))
+  await expect(early).rejects.toThrow('enough')
+  expect(runner.slots.busy).toBe(0)
+})
+
+test('a conversation that is aborted just as a slot becomes free leaves it to the next', async () => {
+  const runner = start(await load(tiny), 1, 1)
+  const waits = new AbortController()
+  const last = () => {
+    waits.abort(new Error('no longer needed'))
+    return null
+  }
+  const first = runner.generate({ ids: [1], signal: never(), next: last })
+  const waiting = runner.generate({ ids: [2], signal: waits.signal, next: () => null })
+  const after = continued(runner, [3, 4], 2)
+  await first
+  await expect(waiting).rejects.toThrow('no longer needed')
+  expect((await after).tokens).toHaveLength(2)
+})
+
+test('a thread that dies takes only the conversations it was computing', async () => {
+  const runner = start(await load(tiny), 1, 1)
+  const outside = runner.generate({ ids: [2 ** 30 - 1], signal: never(), next: () => null })
+  const after = continued(runner, [4, 5], 2)
+  await expect(outside).rejects.toThrow('out of bounds')
+  expect((await after).tokens).toHaveLength(2)
+})
+
 test('a conversation ends where the memory of its model does', async () => {
   const runner = start(await load({ ...tiny, context: 64 }))
   let count = 0

@@ -100,6 +100,8 @@ export class Runner {
       })
       const at = this.waiting.indexOf(entry)
       if (at >= 0) this.waiting.splice(at, 1)
+      // It was woken for a free slot that it no longer wants.
+      else if (signal.aborted) this.waiting.shift()?.retry()
     }
   }
 
@@ -107,7 +109,11 @@ export class Runner {
     if (busy.isLooping) return
     busy.isLooping = true
     while (busy.running.size > 0) {
-      for (const each of busy.running) if (each.signal.aborted) this.end(busy, each)
+      for (const each of busy.running) {
+        if (!each.signal.aborted) continue
+        each.failed(each.signal.reason)
+        this.end(busy, each)
+      }
       await this.step(busy).catch((error: unknown) => {
         for (const each of busy.running) {
           each.failed(error)

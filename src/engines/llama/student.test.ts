@@ -49,6 +49,7 @@ test('a file that is none, or of another kind, is refused with two lines', async
     ],
     ['wide.gguf', makeGguf({ ...tiny, head: 8 }), /key_length from 1 to 256, a multiple of 16/],
     ['template.gguf', makeGguf({ ...tiny, template: '{% for' }), /its chat template fails/],
+    ['silent.gguf', makeGguf({ ...tiny, template: '{# nothing #}' }), /make no tokens/],
     [
       'endless.gguf',
       makeGguf({ ...tiny, template: '{% for i in range(100000000000) %}x{% endfor %}' }),

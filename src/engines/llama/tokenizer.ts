@@ -47,7 +47,11 @@ export async function loadTokenizer(metadata: ReadonlyMap<string, GgufValue>, vo
   const isAdded = new Set(added.map(({ id }) => id))
   const bytes = tokens.map((token, id) => (isAdded.has(id) ? new Uint8Array() : fromByteLevel(token)))
   return {
-    encode: (messages) => tokenizer.encode(render(messages), { add_special_tokens: false }).ids,
+    encode: (messages) => {
+      const { ids } = tokenizer.encode(render(messages), { add_special_tokens: false })
+      if (ids.length === 0) throw new GgufError('its chat template and vocabulary make no tokens of a conversation')
+      return ids
+    },
     bytesOf: (token) => bytes[token] ?? new Uint8Array(),
     ends: new Set(['eos', 'eot', 'eom'].map((name) => Number(metadata.get(`tokenizer.ggml.${name}_token_id`) ?? -1))),
   }
