@@ -9,7 +9,8 @@ const page = readFileSync('docs/results.md', 'utf8')
 test.each(readdirSync('studies/results'))('docs/results.md says what the cells of %s say', async (name) => {
   const study = await loadStudy(join('studies', `${name}.yaml`))
   const { rows } = await reportStudy(study, join('studies/results', name))
-  expect(rows.map(lineOf).filter((line) => !page.includes(line))).toEqual([])
+  const measured = rows.filter(({ cells }) => cells.done > 0)
+  expect(measured.map(lineOf).filter((line) => !page.includes(line))).toEqual([])
 })
 
 test('no result is worse than another for having fewer trials: each has all tasks of its study', async () => {

@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { makeTempDir, writeTree } from '../make-task.ts'
 import { needs } from '../needs.ts'
 
@@ -41,10 +41,9 @@ interface Row {
   readonly messages: readonly { readonly role: string }[]
 }
 
-/** Runs a cell whose student practices. */
-async function runCell(method: string, prepare = (_dir: string) => {}) {
+/** The command of a cell whose student practices. */
+async function makeCell(method: string) {
   const dir = await makeTempDir()
-  prepare(dir)
   writeFileSync(join(dir, 'server.mjs'), server.replaceAll('DIR', dir))
   writeFileSync(join(dir, 'python'), python(dir))
   chmodSync(join(dir, 'python'), 0o755)
@@ -59,7 +58,12 @@ async function runCell(method: string, prepare = (_dir: string) => {}) {
   const out = join(dir, 'out')
   const asked = ['--practice', join(dir, 'tasks'), '--method', method, '--rounds', '1', '--practice-attempts', '6']
   const usual = ['--data', dir, '--tasks', `new=${join(dir, 'tasks')}`, '--out', out, '--processes', '2']
-  const args = ['trainers/small/cell.mjs', ...usual, '--python', join(dir, 'python'), ...asked]
+  return { dir, out, args: ['trainers/small/cell.mjs', ...usual, '--python', join(dir, 'python'), ...asked] }
+}
+
+async function runCell(method: string, prepare = (_dir: string) => {}) {
+  const { dir, out, args } = await makeCell(method)
+  prepare(dir)
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
   expect(status, stderr).toBe(0)
   const result = JSON.parse(readFileSync(join(out, 'result.json'), 'utf8'))
@@ -114,6 +118,19 @@ test('trials whose server died are tried again with a new one', {
 }, async () => {
   const { dir, values } = await runCell('teacher', (dir) => writeFileSync(join(dir, 'dies'), ''))
   expect([existsSync(join(dir, 'dies')), values.new_unscored]).toEqual([false, 0])
+})
+
+test('a cell that was killed leaves no server behind, and the same command finishes it', {
+  ...needs('bwrap', 'setpriv'),
+  timeout: 300_000,
+}, async () => {
+  const { out, args } = await makeCell('none')
+  const killed = spawn(process.execPath, args, { stdio: 'ignore' })
+  await vi.waitUntil(() => existsSync(join(out, 'jobs/new-1')), { timeout: 100_000 })
+  killed.kill('SIGKILL')
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  expect(status, stderr).toBe(0)
+  expect(existsSync(join(out, 'result.json'))).toBe(true)
 })
 
 test('an unknown method is refused', () => {

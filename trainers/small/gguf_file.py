@@ -1,5 +1,6 @@
 """Writes a student as a GGUF file, the form that llama.cpp reads."""
 
+import os
 import struct
 
 import numpy
@@ -112,7 +113,9 @@ def write_gguf(path, weights, shape, tokenizer, context, chat_template, quantize
     for name, sizes, kind, data in arrays:
         head += text(name) + struct.pack("<I", len(sizes)) + struct.pack(f"<{len(sizes)}Q", *sizes) + struct.pack("<IQ", kind, offset)
         offset += len(data) + -len(data) % 32
-    with open(path, "wb") as file:
+    # By renaming, because whoever finds the file takes the student as finished.
+    with open(path + ".tmp", "wb") as file:
         file.write(head + b"\0" * (-len(head) % 32))
         for *_, data in arrays:
             file.write(data + b"\0" * (-len(data) % 32))
+    os.replace(path + ".tmp", path)

@@ -1,5 +1,5 @@
 // Serves a student and runs it on tasks. Used by cell.mjs and practice.mjs.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -14,7 +14,7 @@ export const project = resolve(import.meta.dirname, '../..')
 async function withServer(python, student, portFile, use) {
   const port = await keptPort(portFile)
   const args = [join(project, 'trainers/small/serve.py'), student, '--port', String(port), '--slots', '16']
-  const child = spawn(python, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+  const child = start(python, args, { stdio: ['ignore', 'ignore', 'inherit'] })
   const url = `http://127.0.0.1:${port}`
   const answers = () =>
     fetch(`${url}/health`).then(
@@ -82,10 +82,21 @@ async function otAgent(args, env) {
   }
 }
 
+const guard = ['--pdeathsig', 'TERM']
+const hasGuard = spawnSync('setpriv', [...guard, 'true']).status === 0
+
+/**
+ * Starts a program. Where setpriv exists, the kernel ends it when we die, even by SIGKILL: a rerun writes to the same
+ * places and needs the same ports.
+ */
+function start(program, args, options) {
+  return hasGuard ? spawn('setpriv', [...guard, program, ...args], options) : spawn(program, args, options)
+}
+
 /** Runs a program to its end; on failure, the error has the end of its output. */
 export function run(program, args, env = process.env) {
   return new Promise((done, failed) => {
-    const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env })
+    const child = start(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env })
     let tail = ''
     child.stderr.on('data', (chunk) => {
       tail = (tail + chunk).slice(-2000)
@@ -107,14 +118,24 @@ export function exists(path) {
 
 async function keptPort(file) {
   const kept = await readFile(file, 'utf8').catch(() => '0')
-  const probe = createServer().listen(Number(kept), '127.0.0.1')
-  await once(probe, 'listening').catch((error) => {
-    throw new Error(
-      `port ${kept} of ${file} cannot be used (${error.code}): end the server that an earlier run left, or remove that file`,
+  // The server of an earlier run may still be ending.
+  const until = Date.now() + 10_000
+  for (;;) {
+    const probe = createServer().listen(Number(kept), '127.0.0.1')
+    const failure = await once(probe, 'listening').then(
+      () => null,
+      (error) => error,
     )
-  })
-  const { port } = probe.address()
-  await new Promise((done) => probe.close(done))
-  await writeFile(file, String(port))
-  return port
+    if (failure === null) {
+      const { port } = probe.address()
+      await new Promise((done) => probe.close(done))
+      await writeFile(file, String(port))
+      return port
+    }
+    if (Date.now() > until)
+      throw new Error(
+        `port ${kept} of ${file} cannot be used (${failure.code}): end the server that an earlier run left, or remove that file`,
+      )
+    await new Promise((done) => setTimeout(done, 200))
+  }
 }

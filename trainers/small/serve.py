@@ -9,16 +9,22 @@ up to 100 million parameters; larger ones belong on vLLM. Listens on loopback on
 import argparse
 import functools
 import json
+import os
 import queue
 import sys
 import threading
 import time
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import torch
 import torch.nn.functional as F
 
 from train import START, TURN_END, load
+
+
+# Far more than any context holds.
+MOST_BYTES = 32_000_000
 
 
 class Request:
@@ -53,7 +59,7 @@ class Engine:
         self.waiting = queue.Queue()
         self.end = self.tokenizer.token_to_id(TURN_END)
         self.encoded = functools.lru_cache(16384)(self.encode)
-        threading.Thread(target=self.run, daemon=True).start()
+        threading.Thread(target=self.run_or_exit, daemon=True).start()
 
     def encode(self, text):
         return tuple(self.tokenizer.encode(text).ids)
@@ -70,6 +76,14 @@ class Engine:
         self.waiting.put(request)
         request.done.wait()
         return request
+
+    def run_or_exit(self):
+        """Without this thread no request would ever be answered, so the server ends with it."""
+        try:
+            self.run()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
 
     @torch.inference_mode()
     def run(self):
@@ -198,22 +212,27 @@ class Handler(BaseHTTPRequestHandler):
         return self.fail(404, "no such page")
 
     def do_POST(self):
+        length = self.headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > MOST_BYTES:
+            self.close_connection = True  # What follows is the body, not the next request.
+            return self.fail(413, f"expected a content-length of at most {MOST_BYTES}, got {length[:40]}")
         try:
-            body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
-            messages = [{"role": m["role"], "content": content_of(m)} for m in body["messages"]]
-        except (ValueError, KeyError, TypeError) as error:
+            body = json.loads(self.rfile.read(int(length)))
+            messages = [{"role": mended(m["role"]), "content": content_of(m)} for m in body["messages"]]
+            most = int(body.get("max_completion_tokens") or body.get("max_tokens") or self.longest)
+            temperature = 0.7 if body.get("temperature") is None else float(body["temperature"])
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             return self.fail(400, f"not a chat request: {error}")
         if self.path != "/v1/chat/completions":
             return self.fail(404, "no such page")
         if body.get("stream"):
             return self.fail(400, "this server does not stream")
-        most = int(body.get("max_completion_tokens") or body.get("max_tokens") or self.longest)
-        request = self.engine.ask(messages, most, float(body.get("temperature", 0.7)))
+        request = self.engine.ask(messages, most, temperature)
         if request.reason is None:
             message = f"this model's maximum context length is {self.engine.context} tokens; the messages have {len(request.ids)}"
             return self.fail(400, message, "context_length_exceeded")
         text = self.engine.tokenizer.decode(request.out, skip_special_tokens=False)
-        used = {"prompt_tokens": len(request.ids), "completion_tokens": len(request.out) + 1}
+        used = {"prompt_tokens": len(request.ids), "completion_tokens": len(request.out) + (request.reason == "stop")}
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": request.reason}
         used["total_tokens"] = sum(used.values())
         self.reply(200, {"id": "chat", "object": "chat.completion", "created": int(time.time()), "model": self.name, "choices": [choice], "usage": used})
@@ -240,7 +259,12 @@ class Server(ThreadingHTTPServer):
 
 def content_of(message):
     content = message.get("content") or ""
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    return mended(content if isinstance(content, str) else "".join(part.get("text", "") for part in content))
+
+
+def mended(text):
+    """Half a character, which JSON can carry and a tokenizer refuses, becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def main():

@@ -2,9 +2,10 @@
 
     python trainers/small/train.py --data DATASET --out STUDENT [--layers 8 --width 384 ...]
 
-Reads the JSON lines of `exporters/sharegpt`: `messages` (a message with `train: false` gives no loss), or `conversations`. A row's `weight`
-multiplies its loss; a negative one makes its replies less likely, as policy gradients need it. Writes a
-Hugging Face folder (Qwen3, ChatML), `student.gguf` for llama.cpp, and `metrics.jsonl`. The same command after a crash continues.
+Reads a file that `--prepare` wrote, or the JSON lines of `exporters/sharegpt`: `messages` (a message with `train: false`
+gives no loss), or `conversations`. A row's `weight` multiplies its loss; a negative one makes its replies less likely, as
+policy gradients need it. Writes a Hugging Face folder (Qwen3, ChatML), `student.gguf` for llama.cpp, and `metrics.jsonl`.
+The same command after a crash continues.
 Needs PyTorch, tokenizers and safetensors; a GPU where there is one.
 """
 
@@ -230,6 +231,62 @@ def encoded(tokenizer, rows, at_once=2_000):
         bodies = iter(tokenizer.encode_batch_fast([text for row in part for _, text, _ in row]))
         for row in part:
             yield iter([next(bodies).ids for _ in row])
+
+
+class Data(NamedTuple):
+    """A tokenizer, and rows of tokens and weights: those to train on, and those held out."""
+
+    tokenizer: Tokenizer
+    rows: list
+    held: list
+
+
+def read_data(options, tokenizer):
+    """The data of the options, encoded with this tokenizer, or with one that is trained on it."""
+    if options.data[0].endswith(".npz"):
+        return read_prepared(options, tokenizer)
+    texts = list(find_rows(options.data, "train"))[: options.rows]
+    if not texts:
+        sys.exit("error: no rows to train on\nhint: look at the dataset with: npx ot-agent traces stats")
+    tokenizer = tokenizer or train_tokenizer(texts, options.vocab)
+    held = list(find_rows(options.data, "validation"))
+    return Data(tokenizer, list(encode(tokenizer, texts)), list(encode(tokenizer, held)))
+
+
+def prepare(path, data):
+    """Writes data as one file, so that several students, or students on another machine, need not encode it again."""
+    flat = {"tokenizer": np.frombuffer(data.tokenizer.to_str().encode(), np.uint8)}
+    for part, rows in (("rows", data.rows), ("held", data.held)):
+        flat[f"{part}_lengths"] = np.array([len(tokens) for tokens, _ in rows], np.int32)
+        tokens, learned = (np.concatenate(side) for side in zip((np.zeros(0, np.int32), np.zeros(0, np.float32)), *rows))
+        flat[f"{part}_tokens"] = tokens.astype(np.uint16) if data.tokenizer.get_vocab_size() <= 65536 else tokens
+        flat[f"{part}_learned"] = learned.astype(np.int8) if np.isin(learned, (0, 1)).all() else learned
+    with open(path + ".tmp", "wb") as file:
+        np.savez_compressed(file, **flat)
+    os.replace(path + ".tmp", path)
+
+
+def read_prepared(options, wanted):
+    if len(options.data) > 1:
+        sys.exit("error: a prepared file cannot be mixed with other data\nhint: prepare all of it together")
+    try:
+        with np.load(options.data[0], allow_pickle=False) as file:
+            flat = {name: file[name] for name in file.files}
+        tokenizer = Tokenizer.from_str(flat["tokenizer"].tobytes().decode())
+        rows, held = (split_rows(flat, part) for part in ("rows", "held"))
+    except Exception as error:
+        sys.exit(f"error: {options.data[0]} cannot be read: {error}\nhint: write it again with --prepare")
+    if wanted and wanted.to_str() != tokenizer.to_str():
+        sys.exit(f"error: {options.data[0]} has another tokenizer than {options.init}\nhint: prepare it with the same --init")
+    return Data(tokenizer, rows[: options.rows], held)
+
+
+def split_rows(flat, part):
+    ends = np.cumsum(flat[f"{part}_lengths"])
+    if len(flat[f"{part}_tokens"]) != (ends[-1] if len(ends) else 0):
+        raise ValueError(f"its {part} are cut off")
+    sides = flat[f"{part}_tokens"].astype(np.int32), flat[f"{part}_learned"].astype(np.float32)
+    return list(zip(*(np.split(side, ends[:-1]) for side in sides))) if len(ends) else []
 
 
 def pack(rows, size, order):
@@ -514,10 +571,18 @@ def load(folder, device):
     return model.to(device), Tokenizer.from_file(os.path.join(folder, "tokenizer.json")), c["max_position_embeddings"]
 
 
+def new_student(tokenizer, options):
+    width, vocab = options.width, -(-tokenizer.get_vocab_size() // 64) * 64
+    heads = dict(heads=width // 64, kv_heads=max(1, width // 128), head=64)
+    return Student(dict(vocab=vocab, width=width, inner=width * 3, layers=options.layers, **heads, theta=1000000.0)).to(options.device)
+
+
 def main():
     flags = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    flags.add_argument("--data", action="append", required=True, help="a dataset's folder or a JSON lines file; may be repeated")
-    flags.add_argument("--out", required=True)
+    flags.add_argument("--data", action="append", required=True, help="a dataset's folder, a JSON lines file or a prepared file; may be repeated")
+    made = flags.add_mutually_exclusive_group(required=True)
+    made.add_argument("--out", help="folder of the student")
+    made.add_argument("--prepare", metavar="FILE.npz", help="train nothing: encode the data for later runs of --data FILE.npz, also on other machines")
     flags.add_argument("--init", help="a student to start from; its tokenizer and shape are kept")
     flags.add_argument("--layers", type=int, default=8)
     flags.add_argument("--width", type=int, default=384)
@@ -535,32 +600,25 @@ def main():
     flags.add_argument("--plain", action="store_true", help="on a GPU: neither compile nor record the step; slower, and it needs no compiler")
     flags.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = flags.parse_args()
-    os.makedirs(options.out, exist_ok=True)
     torch.manual_seed(options.seed)
     torch.set_float32_matmul_precision("high")
-    texts = list(find_rows(options.data, "train"))[: options.rows]
-    if not texts:
-        sys.exit("error: no rows to train on\nhint: look at the dataset with: npx ot-agent traces stats")
-    if options.init:
-        model, tokenizer, _ = load(options.init, options.device)
-    else:
-        tokenizer = train_tokenizer(texts, options.vocab)
-        shape = dict(
-            vocab=-(-tokenizer.get_vocab_size() // 64) * 64, width=options.width, inner=options.width * 3, layers=options.layers,
-            heads=options.width // 64, kv_heads=max(1, options.width // 128), head=64, theta=1000000.0,
-        )
-        model = Student(shape).to(options.device)
-    every = list(encode(tokenizer, texts))
-    rows = [row for row in every if len(row[0]) <= options.context and row[1].any()]
-    held = [row for row in encode(tokenizer, list(find_rows(options.data, "validation"))) if len(row[0]) <= options.context]
+    model, tokenizer, _ = load(options.init, options.device) if options.init else (None, None, None)
+    data = read_data(options, tokenizer)
+    if options.prepare:
+        prepare(options.prepare, data)
+        return
+    os.makedirs(options.out, exist_ok=True)
+    model = model or new_student(data.tokenizer, options)
+    rows, held = ([row for row in part if len(row[0]) <= options.context] for part in (data.rows, data.held))
+    rows = [row for row in rows if row[1].any()]
     parameters = sum(p.numel() for p in model.parameters())
-    note(options, parameters=parameters, rows=len(rows), left_out=len(every) - len(rows), tokens=sum(len(r[0]) for r in rows))
+    note(options, parameters=parameters, rows=len(rows), left_out=len(data.rows) - len(rows), tokens=sum(len(r[0]) for r in rows))
     if not rows:
         sys.exit(f"error: no row fits into {options.context} tokens\nhint: raise --context")
     if options.steps is None and options.epochs * len(rows) > 50_000_000:
         sys.exit(f"error: the order of {options.epochs} epochs of {len(rows)} rows does not fit into memory\nhint: pass --steps too")
     train(model, rows, held, options, options.device)
-    save(model, tokenizer, options)
+    save(model, data.tokenizer, options)
     checkpoint = os.path.join(options.out, "checkpoint.pt")
     if os.path.exists(checkpoint):
         os.remove(checkpoint)

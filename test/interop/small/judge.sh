@@ -15,6 +15,28 @@ train() {
 }
 judge 'launch --trainer small trains a student on the demo' train || exit 0
 student=$(echo "$scratch"/launch-small/checkpoints/*)
+
+prepared() {
+  local flags=(--layers 2 --width 128 --vocab 1024 --batch-tokens 4096 --steps 2) data=$scratch/demo/out/dataset
+  quietly "$python" trainers/small/train.py --data "$data" --out "$scratch/direct" "${flags[@]}" &&
+    quietly "$python" trainers/small/train.py --data "$data" --prepare "$scratch/demo.npz" --vocab 1024 &&
+    quietly "$python" trainers/small/train.py --data "$scratch/demo.npz" --out "$scratch/prepared" "${flags[@]}" &&
+    cmp "$scratch/direct/model.safetensors" "$scratch/prepared/model.safetensors"
+}
+judge 'prepared data trains the same student' prepared
+
+# The whole loop: recipe, dataset, student, evaluation, report. The second run must find nothing to do.
+loop() {
+  local study=test/interop/small/loop.yaml dir=$scratch/loop
+  PYTHON=$python quietly timeout 900 node bin/ot-agent.js ablate run "$study" -o "$dir" &&
+    PYTHON=/bin/false quietly node bin/ot-agent.js ablate run "$study" -o "$dir" &&
+    node -e '
+      const { rows, missing } = JSON.parse(require("node:fs").readFileSync(process.argv[1], "utf8"))
+      const good = missing.length === 0 && rows.every(({ variant, values }) => values.rows === Number(variant) && values.new_unscored === 0 && values.loss < 8)
+      if (!good) throw new Error(JSON.stringify({ rows, missing }))' "$dir/report.json"
+}
+judge 'ablate run goes from a recipe to a report' loop
+
 judge 'transformers and llama.cpp read it alike' "$python" test/interop/small/same.py "$student" || exit 0
 
 setsid "$python" trainers/small/serve.py "$student" --port 18341 --slots 4 >"$scratch/small-serve.log" 2>&1 &
