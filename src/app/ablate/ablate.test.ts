@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -357,6 +358,8 @@ export default { kind: 'map', takes: 'task', gives: 'task', async *run(rows, { s
     trained()
     const file = join(scratch, 'cells.tar.gz')
     expect(await packCells(here, file)).toEqual({ finished: 0, ready: 4 })
+    const packed = execFileSync('tar', ['-tzf', file], { encoding: 'utf8' })
+    expect(packed.match(/dataset\/\.receipt\.json/g)).toHaveLength(2)
     expect(await unpackCells(file, there)).toEqual({ finished: 0, ready: 4 })
     const done = await run({}, { stage: 'outcome', only }, there)
     expect(done.every(({ state }) => state === 'done')).toBe(true)

@@ -4,10 +4,11 @@ import { UserError } from '../../core/errors.ts'
 import { draftBeside, makeScratchDir, removeDraft, renameDraft } from '../../lib/drafts.ts'
 import { exists, isMissing, writeAtomic } from '../../lib/files.ts'
 import { ArchiveError, extractTar, packDir } from '../../lib/tar.ts'
+import { linkTree } from '../../lib/tree.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
 import { cellDir, type IndexedCell, loadIndex, saveIndex } from './cells.ts'
 import { loadResult, saveResult } from './result.ts'
-import { loadCell } from './run-commands.ts'
+import { type CellFile, loadCell } from './run-commands.ts'
 
 /** What was moved: finished cells without their datasets, and unfinished cells with theirs. */
 export interface MovedCells {
@@ -15,16 +16,28 @@ export interface MovedCells {
   readonly ready: number
 }
 
+/** What a pack holds of a cell. Cells with the same dataset share it: only the first one carries it. */
+type Part = 'result' | 'dataset' | 'shares'
+
 /**
- * Packs the cells of a directory into one file: the results of finished cells, the datasets and commands of all others.
+ * Packs the cells of a directory into one file: the results of finished cells, the commands of all others and their
+ * datasets, each dataset once.
  */
 export async function packCells(dir: string, file: string): Promise<MovedCells> {
   const release = await acquireOwner(dir)
   try {
-    const kept = new Map<string, 'finished' | 'ready'>()
+    const kept = new Map<string, Part>()
+    const carriers = new Map<string, string>()
     for (const { id } of await loadIndex(dir)) {
-      if (await loadResult(cellDir(dir, id))) kept.set(id, 'finished')
-      else if (await loadCell(cellDir(dir, id))) kept.set(id, 'ready')
+      const own = cellDir(dir, id)
+      if (await loadResult(own)) {
+        kept.set(id, 'result')
+        continue
+      }
+      const cell = await loadCell(own)
+      if (cell === null) continue
+      if (!carriers.has(cell.data) && (await exists(join(own, 'dataset')))) carriers.set(cell.data, id)
+      kept.set(id, carriers.get(cell.data) === id ? 'dataset' : 'shares')
     }
     if (kept.size === 0)
       throw new UserError(
@@ -32,19 +45,19 @@ export async function packCells(dir: string, file: string): Promise<MovedCells> 
         'ot-agent ablate run FILE --stage data makes them',
       )
     await writeChunks(resolve(file), packDir(dir, { filter: ({ path }) => isPacked(path, kept), links: 'keep' }))
-    return countOf([...kept.values()])
+    return countOf([...kept.values()].map((part) => (part === 'result' ? 'finished' : 'ready')))
   } finally {
     await release()
   }
 }
 
-function isPacked(path: string, kept: ReadonlyMap<string, 'finished' | 'ready'>): boolean {
-  const [top, id, part] = path.split('/')
+function isPacked(path: string, kept: ReadonlyMap<string, Part>): boolean {
+  const [top, id, name] = path.split('/')
   if (top !== 'cells') return path === 'cells.json'
   if (id === undefined) return true
-  const state = kept.get(id)
-  if (state === undefined || part === undefined) return state !== undefined
-  return part === 'cell.json' || part === (state === 'finished' ? 'result.json' : 'dataset')
+  const part = kept.get(id)
+  if (part === undefined || name === undefined) return part !== undefined
+  return name === 'cell.json' || name === (part === 'result' ? 'result.json' : part)
 }
 
 async function writeChunks(file: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
@@ -83,6 +96,7 @@ export async function unpackCells(file: string, dir: string): Promise<MovedCells
     const index = await loadIndex(pack)
     if (index.length === 0)
       throw new UserError(`${file}: expected a pack of cells, found none in it`, 'write one with --pack')
+    await shareDatasets(pack, index)
     const moved: ('finished' | 'ready')[] = []
     const known: IndexedCell[] = []
     for (const cell of index) {
@@ -97,6 +111,23 @@ export async function unpackCells(file: string, dir: string): Promise<MovedCells
     await source.close()
     await removeDraft(scratch)
     await release()
+  }
+}
+
+/** Gives each unfinished cell of an unpacked pack its dataset, which another cell may carry. */
+async function shareDatasets(pack: string, index: readonly IndexedCell[]): Promise<void> {
+  const carried = new Map<string, string>()
+  const without: CellFile[] = []
+  for (const { id } of index) {
+    const cell = await loadCell(cellDir(pack, id))
+    if (cell === null) continue
+    const dataset = join(cellDir(pack, id), 'dataset')
+    if (await exists(dataset)) carried.set(cell.data, dataset)
+    else without.push({ ...cell, id })
+  }
+  for (const { id, data } of without) {
+    const dataset = carried.get(data)
+    if (dataset !== undefined) await linkTree(dataset, join(cellDir(pack, id), 'dataset'))
   }
 }
 
