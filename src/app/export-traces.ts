@@ -33,6 +33,8 @@ export interface ExportRequest extends Partial<TraceOptions> {
   readonly labels?: string | undefined
   /** Trials to leave out, as if they were not there. */
   readonly skip?: ((record: TrialRecord) => boolean) | undefined
+  /** Called for each trial that gave rows. */
+  readonly onExported?: ((record: TrialRecord) => void) | undefined
   /** Replaces an earlier export. */
   readonly overwrite?: boolean | undefined
 }
@@ -62,7 +64,7 @@ export const usualForm: TraceOptions = {
 export function exportTraces(request: ExportRequest, control: RunControl = {}): Running<ExportProgress, ExportResult> {
   return new Running(async (emit) => {
     const { from, out, name = basename(resolve(out)), formats = ['parquet'], ...more } = request
-    const { recursive = false, shardRows = null, labels, skip, overwrite = false, ...rest } = more
+    const { recursive = false, shardRows = null, labels, skip, onExported, overwrite = false, ...rest } = more
     const options = { ...usualForm, ...rest }
     checkForm(options)
     const found = await explainDisk(out, () => findInputs([from].flat(), recursive))
@@ -79,6 +81,7 @@ export function exportTraces(request: ExportRequest, control: RunControl = {}): 
         describe: (counts, written) => files.describe(counts, written),
         signal: control.signal ?? new AbortController().signal,
         onProgress: (trials, rows) => emit({ trials, rows }),
+        ...(onExported && { onExported }),
       }),
     )
     return { out: resolve(out), ...done.counts, files: done.files }

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
@@ -76,6 +76,17 @@ test('what never reached the dataset is sent, whatever the job noted', async () 
   expect(await publish()).toBe(3)
   expect(await sentTrials()).toHaveLength(3)
   expect(await publish(`file:${join(dir, 'other')}`)).toBe(3)
+})
+
+test('a trial that could not be read before is sent once it can be', async () => {
+  const exchanges = join(jobDir, 'hello__two/agent/exchanges.jsonl')
+  renameSync(exchanges, `${exchanges}.away`)
+  mkdirSync(exchanges)
+  expect(await publish()).toBe(1)
+  rmdirSync(exchanges)
+  renameSync(`${exchanges}.away`, exchanges)
+  expect(await publish()).toBe(1)
+  expect(await sentTrials()).toEqual(['hello__one', 'hello__two'])
 })
 
 test('on the Hub too, each trial is sent once', async () => {

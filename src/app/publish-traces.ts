@@ -35,23 +35,18 @@ export async function publishTraces(
 ): Promise<Pick<Uploaded, 'repository' | 'rows' | 'url'>> {
   const dataset = openRepository(repository, { env: process.env, signal })
   const arrived = new Set((await arrivedTraces(jobDir, dataset)).flatMap(({ trials }) => trials))
-  const trials: string[] = []
-  const skip = (record: TrialRecord) => {
-    const run = `${record.name} ${record.startedAt}`
-    if (!arrived.has(run)) trials.push(run)
-    return arrived.has(run)
-  }
+  const sent: string[] = []
+  const skip = (record: TrialRecord) => arrived.has(runOf(record))
+  const onExported = (record: TrialRecord) => void sent.push(runOf(record))
   const scratch = await makeScratchDir(join(tmpdir(), 'ot-agent-traces-'))
   try {
     const out = join(scratch, 'traces')
-    const { rows, files } = await exportTraces({ from: jobDir, out, name: repository, skip }, { signal })
+    const asked = { from: jobDir, out, name: repository, skip, onExported }
+    const { rows, trials, files } = await exportTraces(asked, { signal })
     if (rows === 0 && arrived.size > 0) return { repository: dataset.name, rows, url: null }
     if (rows === 0)
-      throw new UserError(
-        `${jobDir}: expected traces of ${trials.length} trials, got none`,
-        'its agent wrote no trajectories',
-      )
-    await noteTraces(jobDir, { repository: dataset.name, trials, files: files.map(({ sha256 }) => sha256) })
+      throw new UserError(`${jobDir}: expected traces of ${trials} trials, got none`, 'its agent wrote no trajectories')
+    await noteTraces(jobDir, { repository: dataset.name, trials: sent, files: files.map(({ sha256 }) => sha256) })
     return await uploadToHub(
       {
         ...{ dir: out, repository, type: 'dataset', isPrivate, replace: false },
@@ -62,4 +57,9 @@ export async function publishTraces(
   } finally {
     await removeDraft(scratch)
   }
+}
+
+/** A trial that runs again is another run. */
+function runOf({ name, startedAt }: TrialRecord): string {
+  return `${name} ${startedAt}`
 }

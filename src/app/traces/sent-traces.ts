@@ -9,6 +9,7 @@ const schema = z.object({
   uploads: z.array(
     z.object({
       repository: z.string(),
+      /** Those that gave rows. */
       trials: z.array(z.string()),
       /** SHA-256 of its data files. */
       files: z.array(z.string()),

@@ -58,6 +58,8 @@ export interface ExportAsk<Row, File> {
   readonly describe: (counts: ExportCounts, files: readonly File[]) => Readonly<Record<string, string>>
   readonly signal: AbortSignal
   readonly onProgress?: (trials: number, rows: number) => void
+  /** Called for each trial that gave rows. */
+  readonly onExported?: (record: TrialRecord) => void
 }
 
 /** Writes a dataset of traces, all or nothing; memory does not grow with the number of trials. */
@@ -94,6 +96,7 @@ async function fill<Row, File>(dir: string, ask: ExportAsk<Row, File>) {
         }
       }
       tally.trial(read.input, rows)
+      if (rows > 0) ask.onExported?.(record)
       ask.onProgress?.(tally.trials, tally.rows)
     }
     return { files: await sink.finish(), counts: tally.counts() }
