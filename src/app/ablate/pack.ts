@@ -2,7 +2,7 @@ import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { draftBeside, makeScratchDir, removeDraft, renameDraft } from '../../lib/drafts.ts'
-import { exists, isMissing, writeAtomic } from '../../lib/files.ts'
+import { exists, isMissing, kindAt, writeAtomic } from '../../lib/files.ts'
 import { ArchiveError, extractTar, packDir } from '../../lib/tar.ts'
 import { linkTree } from '../../lib/tree.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
@@ -96,7 +96,7 @@ export async function unpackCells(file: string, dir: string): Promise<MovedCells
     const index = await loadIndex(pack)
     if (index.length === 0)
       throw new UserError(`${file}: expected a pack of cells, found none in it`, 'write one with --pack')
-    await shareDatasets(pack, index)
+    await shareDatasets(pack, index, file)
     const moved: ('finished' | 'ready')[] = []
     const known: IndexedCell[] = []
     for (const cell of index) {
@@ -115,15 +115,21 @@ export async function unpackCells(file: string, dir: string): Promise<MovedCells
 }
 
 /** Gives each unfinished cell of an unpacked pack its dataset, which another cell may carry. */
-async function shareDatasets(pack: string, index: readonly IndexedCell[]): Promise<void> {
+async function shareDatasets(pack: string, index: readonly IndexedCell[], file: string): Promise<void> {
   const carried = new Map<string, string>()
   const without: CellFile[] = []
   for (const { id } of index) {
     const cell = await loadCell(cellDir(pack, id))
     if (cell === null) continue
     const dataset = join(cellDir(pack, id), 'dataset')
-    if (await exists(dataset)) carried.set(cell.data, dataset)
-    else without.push({ ...cell, id })
+    const kind = await kindAt(dataset)
+    if (kind === 'none') without.push({ ...cell, id })
+    else if (kind === 'dir') carried.set(cell.data, dataset)
+    else
+      throw new UserError(
+        `${file}: expected a folder as the dataset of cell ${id}, got a ${kind}`,
+        'pack the cells again',
+      )
   }
   for (const { id, data } of without) {
     const dataset = carried.get(data)
