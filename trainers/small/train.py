@@ -243,7 +243,7 @@ class Data(NamedTuple):
 
 def read_data(options, tokenizer):
     """The data of the options, encoded with this tokenizer, or with one that is trained on it."""
-    if options.data[0].endswith(".npz"):
+    if any(place.endswith(".npz") for place in options.data):
         return read_prepared(options, tokenizer)
     texts = list(find_rows(options.data, "train"))[: options.rows]
     if not texts:
@@ -283,7 +283,7 @@ def read_prepared(options, wanted):
 
 def split_rows(flat, part):
     ends = np.cumsum(flat[f"{part}_lengths"])
-    if len(flat[f"{part}_tokens"]) != (ends[-1] if len(ends) else 0):
+    if {len(flat[f"{part}_{side}"]) for side in ("tokens", "learned")} != {ends[-1] if len(ends) else 0}:
         raise ValueError(f"its {part} are cut off")
     sides = flat[f"{part}_tokens"].astype(np.int32), flat[f"{part}_learned"].astype(np.float32)
     return list(zip(*(np.split(side, ends[:-1]) for side in sides))) if len(ends) else []
@@ -439,10 +439,10 @@ def shape_of(rows, batches, options, longest):
     return Shape(size, up(learned, 1024), up(most, 64))
 
 
-def train(model, rows, held, options, device):
+def train(model, rows, held, options, device, made_by):
     batches = list(itertools.islice(pack(rows, options.batch_tokens, order_of(rows, options)), options.steps))
     optimizer = optimizer_of(model, options, device)
-    first, before = resume(model, optimizer, options)
+    first, before = resume(model, optimizer, options, made_by)
     longest = max(len(ids) for ids, _ in rows)
     shape = shape_of(rows, batches, options, longest) if device == "cuda" else Shape()
     take_step = Step(model, optimizer, longest, device == "cuda" and not options.plain)
@@ -462,7 +462,7 @@ def train(model, rows, held, options, device):
             note(options, stopped_after_sec=options.seconds)
             break
         if time.time() - saved > options.save_every:
-            save_checkpoint(model, optimizer, step + 1, time.time() - began, options)
+            save_checkpoint(model, optimizer, step + 1, time.time() - began, options, made_by)
             saved = time.time()
     note(options, step=step + 1, validation_loss=evaluate(model, held, options, device), rows=len(rows), sec=round(time.time() - began, 2))
 
@@ -474,26 +474,31 @@ def note(options, **values):
     print(json.dumps(values), flush=True)
 
 
-def fingerprint(options):
-    values = {k: v for k, v in vars(options).items() if k not in ("out", "save_every", "device", "plain")}
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+def fingerprint(options, data):
+    """What a student is made from: the settings, and the content of the data, wherever it is."""
+    values = {k: v for k, v in vars(options).items() if k not in ("data", "out", "prepare", "save_every", "device", "plain")}
+    digest = hashlib.sha256(f"{json.dumps(values, sort_keys=True)}\n{data.tokenizer.to_str()}".encode())
+    for tokens, learned in data.rows:
+        digest.update(tokens)
+        digest.update(learned)
+    return digest.hexdigest()
 
 
-def save_checkpoint(model, optimizer, step, sec, options):
+def save_checkpoint(model, optimizer, step, sec, options, made_by):
     path = os.path.join(options.out, "checkpoint.pt")
-    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step, "sec": sec, "made_by": fingerprint(options)}
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step, "sec": sec, "made_by": made_by}
     torch.save(state, path + ".tmp")
     os.replace(path + ".tmp", path)
 
 
-def resume(model, optimizer, options):
+def resume(model, optimizer, options, made_by):
     """The step to continue with, and how many seconds the previous steps took."""
     path = os.path.join(options.out, "checkpoint.pt")
     if not os.path.exists(path):
         return 0, 0.0
     state = torch.load(path, map_location="cpu", weights_only=True)
-    if state["made_by"] != fingerprint(options):
-        sys.exit(f"error: {path} was made with other settings\nhint: use another --out, or remove it")
+    if state["made_by"] != made_by:
+        sys.exit(f"error: {path} was made with other settings or data\nhint: use another --out, or remove it")
     model.load_state_dict(state["model"])
     rates = [group["lr"] for group in optimizer.param_groups]
     optimizer.load_state_dict(state["optimizer"])
@@ -600,6 +605,10 @@ def main():
     flags.add_argument("--plain", action="store_true", help="on a GPU: neither compile nor record the step; slower, and it needs no compiler")
     flags.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = flags.parse_args()
+    if options.prepare and not options.prepare.endswith(".npz"):
+        sys.exit(f"error: --prepare: expected a name that ends with .npz, got {options.prepare}\nhint: --data knows a prepared file by its ending")
+    if options.prepare and not os.path.isdir(os.path.dirname(options.prepare) or "."):
+        sys.exit(f"error: --prepare: the folder of {options.prepare} does not exist\nhint: create it first")
     torch.manual_seed(options.seed)
     torch.set_float32_matmul_precision("high")
     model, tokenizer, _ = load(options.init, options.device) if options.init else (None, None, None)
@@ -617,7 +626,7 @@ def main():
         sys.exit(f"error: no row fits into {options.context} tokens\nhint: raise --context")
     if options.steps is None and options.epochs * len(rows) > 50_000_000:
         sys.exit(f"error: the order of {options.epochs} epochs of {len(rows)} rows does not fit into memory\nhint: pass --steps too")
-    train(model, rows, held, options, options.device)
+    train(model, rows, held, options, options.device, fingerprint(options, data))
     save(model, data.tokenizer, options)
     checkpoint = os.path.join(options.out, "checkpoint.pt")
     if os.path.exists(checkpoint):

@@ -25,6 +25,22 @@ prepared() {
 }
 judge 'prepared data trains the same student' prepared
 
+# A run that was killed, and whose data was then changed in its place.
+changed() {
+  local rows=$scratch/changed.jsonl out=$scratch/changed pid
+  local flags=(--data "$rows" --out "$out" --layers 2 --width 128 --vocab 1024 --batch-tokens 4096 --epochs 1000 --save-every 0)
+  cat "$scratch"/demo/out/dataset/jsonl/train*.jsonl >"$rows"
+  "$python" trainers/small/train.py "${flags[@]}" >"$scratch/changed.log" 2>&1 &
+  pid=$!
+  while kill -0 "$pid" && [ ! -e "$out/checkpoint.pt" ]; do sleep 0.2; done
+  kill -KILL "$pid"
+  wait "$pid"
+  sed -i 1d "$rows"
+  timeout 120 "$python" trainers/small/train.py "${flags[@]}" >"$scratch/changed.log" 2>&1
+  grep -q 'was made with other settings or data' "$scratch/changed.log"
+}
+judge 'a checkpoint of other data is refused' changed
+
 # The whole loop: recipe, dataset, student, evaluation, report. The second run must find nothing to do.
 loop() {
   local study=test/interop/small/loop.yaml dir=$scratch/loop
