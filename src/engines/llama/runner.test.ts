@@ -138,8 +138,8 @@ test('a conversation that is aborted just as a slot becomes free leaves it to th
   expect((await after).tokens).toHaveLength(2)
 })
 
-test('a thread that dies takes only the conversations it was computing', async () => {
-  const runner = start(await load(tiny), 1, 1)
+test.each([1, 2])('a thread that dies takes only the conversations it was computing, of %i slots', async (slots) => {
+  const runner = start(await load(tiny), slots, 1)
   const outside = runner.generate({ ids: [2 ** 30 - 1], signal: never(), next: () => null })
   const after = continued(runner, [4, 5], 2)
   await expect(outside).rejects.toThrow('out of bounds')

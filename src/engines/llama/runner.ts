@@ -114,14 +114,7 @@ export class Runner {
         each.failed(each.signal.reason)
         this.end(busy, each)
       }
-      await this.step(busy).catch((error: unknown) => {
-        for (const each of busy.running) {
-          each.failed(error)
-          // The memory is undefined after a failed step.
-          each.slot.known = 0
-          this.end(busy, each)
-        }
-      })
+      await this.step(busy)
     }
     busy.isLooping = false
   }
@@ -130,9 +123,19 @@ export class Runner {
     const parts = planStep([...busy.running])
     if (parts.length === 0) return
     const { rows, wanted } = this.writeRows(busy.at, parts)
-    await busy.lane.step(rows, wanted.length)
-    for (const { running, count } of parts) running.slot.known += count
-    for (const [i, running] of wanted.entries()) this.accept(busy, running, i)
+    try {
+      await busy.lane.step(rows, wanted.length)
+      for (const { running, count } of parts) running.slot.known += count
+      for (const [i, running] of wanted.entries()) this.accept(busy, running, i)
+    } catch (error) {
+      for (const { running } of parts) {
+        if (!busy.running.has(running)) continue
+        running.failed(error)
+        // Its memory is undefined after a failed step.
+        running.slot.known = 0
+        this.end(busy, running)
+      }
+    }
   }
 
   /** Writes the rows of a step into the lane's part of the memory. */
