@@ -85,6 +85,16 @@ withSandboxes('eval run', () => {
       expect(JSON.parse(found.stdout).runs).toMatchObject([
         { job_name: 'uploaded', hf_traces_link: 'https://huggingface.co/datasets/me/eval-traces' },
       ])
+      const blocked = join(place, 'blocked')
+      writeFileSync(blocked, 'no folder')
+      const again = [...words, '--upload-traces', `file:${blocked}/set`]
+      const failed = await evaluate('good', ...again)
+      expect(failed.status, failed.stderr).toBe(3)
+      expect(failed.stderr).toContain('hint: run the same command with --job-name uploaded to upload them\n')
+      rmSync(blocked)
+      const sent = await evaluate('good', ...again)
+      expect(sent.status, sent.stderr).toBe(0)
+      expect(sent.stderr).toContain('uploaded 2 traces')
       const missing = await evaluate('good', '--no-smoke', '-l', '1', '--upload-traces', 'not a name')
       expect({ status: missing.status, runs: readdirSync(join(place, 'jobs')) }).toEqual({
         status: 2,

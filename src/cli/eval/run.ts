@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import { jobRequestOf, loadEnvFile } from '../../app/flags/job-request.ts'
 import { evalOptions } from '../../app/flags/run-options.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
@@ -82,7 +83,10 @@ export default () =>
       }
     })
 
-/** Uploads the traces; null if that failed, which loses nothing: the job is on disk, and they can be sent later. */
+/**
+ * Uploads the traces; null if that failed, which loses nothing: the job is on disk, and the same command sends them
+ * later. Another export of the job would repeat those that the dataset has.
+ */
 async function sendTraces(
   jobDir: string,
   target: Pick<TracesTarget, 'repository' | 'isPrivate'>,
@@ -95,7 +99,7 @@ async function sendTraces(
   } catch (error) {
     if (isAbort(error)) throw error
     note(`warning: the traces were not uploaded: ${messageOf(error)}`)
-    note(`hint: ${programName()} traces export ${jobDir} --out DIR, then hub upload DIR ${target.repository}`)
+    note(`hint: run the same command with --job-name ${basename(jobDir)} to upload them`)
     return null
   }
 }
