@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { makeTempDir, writeTree } from '../make-task.ts'
@@ -128,9 +128,13 @@ test('a cell that was killed leaves no server behind, and the same command finis
   const killed = spawn(process.execPath, args, { stdio: 'ignore' })
   await vi.waitUntil(() => existsSync(join(out, 'jobs/new-1')), { timeout: 100_000 })
   killed.kill('SIGKILL')
+  const writtenMs = () => statSync(join(out, 'jobs/.port-new-1')).mtimeMs
+  const firstMs = writtenMs()
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
   expect(status, stderr).toBe(0)
   expect(existsSync(join(out, 'result.json'))).toBe(true)
+  // A rerun that is killed too must not lose the port.
+  expect(writtenMs()).toBe(firstMs)
 })
 
 test('an unknown method is refused', () => {

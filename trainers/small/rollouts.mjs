@@ -51,6 +51,7 @@ export async function rollOut({ python, student, tasks: dir, jobs, name, process
       const place = join(places, String(i))
       for (const task of share) await cp(join(dir, task), join(place, task), { recursive: true })
       const job = `${name}-${i}`
+      await ownerEnded(join(jobs, job))
       const of = ['-p', place, '-o', jobs, '--job-name', job, '-n', '16', '-k', String(attempts), '-q']
       const by = ['-a', 'terminus-2', '-m', 'student', '--engine', 'openai-compatible', '--api-base']
       const how = ['--ak', `temperature=${temperature}`, '--ak', `max_turns=${turns}`]
@@ -79,6 +80,24 @@ async function otAgent(args, env) {
   } catch (error) {
     if (error.exitCode === 3) return false
     throw error
+  }
+}
+
+/** The process that ran a job for a killed cell may still be ending; until then, nobody else can run it. */
+async function ownerEnded(job) {
+  const until = Date.now() + 60_000
+  while (Date.now() < until) {
+    const owner = await readFile(join(job, 'owner.json'), 'utf8').catch(() => null)
+    if (owner === null || !isRunning(JSON.parse(owner).pid)) return
+    await new Promise((done) => setTimeout(done, 200))
+  }
+}
+
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
   }
 }
 
@@ -129,7 +148,8 @@ async function keptPort(file) {
     if (failure === null) {
       const { port } = probe.address()
       await new Promise((done) => probe.close(done))
-      await writeFile(file, String(port))
+      // Whoever is killed while writing leaves an empty file, and no job would resume with another port.
+      if (String(port) !== kept) await writeFile(file, String(port))
       return port
     }
     if (Date.now() > until)
