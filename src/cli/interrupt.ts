@@ -1,8 +1,10 @@
 import { fstatSync, readFileSync } from 'node:fs'
 import { isatty } from 'node:tty'
 
-/** For commands that keep finished work: what to say when one was stopped. */
-export const howToContinue = 'finished work is kept: run the same command again to continue'
+/** What to say when a command that keeps finished work was stopped; `flag` would discard that work. */
+export function howToContinue(flag: string | null = null): string {
+  return `finished work is kept: run the same command again ${flag === null ? '' : `without ${flag} `}to continue`
+}
 
 /** A signal sent to all processes of a job, plus a job script that forwards it, arrives twice within this time. */
 const sameWishMs = 5000

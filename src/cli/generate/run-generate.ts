@@ -42,7 +42,7 @@ export async function runGenerate(loaded: LoadedPipeline, asked: GenerateOptions
     reportGeneration(summary, request, options.json ?? false)
   } catch (error) {
     progress.stop()
-    if (interrupt.signal.aborted && !options.dryRun) note(howToContinue)
+    if (interrupt.signal.aborted && !options.dryRun) note(howToContinue(options.overwrite ? '--overwrite' : null))
     throw error
   } finally {
     progress.stop()

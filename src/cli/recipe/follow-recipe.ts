@@ -27,7 +27,7 @@ export async function followRecipe<T>(
     return await work(follower, progress)
   } catch (error) {
     progress.stop()
-    if (interrupt.signal.aborted && continues) note(howToContinue)
+    if (interrupt.signal.aborted && continues) note(howToContinue())
     throw error
   } finally {
     progress.stop()
