@@ -68,5 +68,6 @@ function trainSec(dataset: string, out: string): number | null {
     process.stderr.write('  skipped: training, because python3 (or the program in PYTHON) has no PyTorch\n')
     return null
   }
-  return secondsOf(python, [resolve('trainers/small/train.py'), '--data', dataset, '--out', out, ...training])
+  const where = ['--data', dataset, '--out', out, '--device', 'cpu']
+  return secondsOf(python, [resolve('trainers/small/train.py'), ...where, ...training])
 }
