@@ -4,11 +4,11 @@ import { UserError } from '../../core/errors.ts'
 import { draftBeside, makeScratchDir, removeDraft, renameDraft } from '../../lib/drafts.ts'
 import { exists, isMissing, kindAt, writeAtomic } from '../../lib/files.ts'
 import { ArchiveError, extractTar, packDir } from '../../lib/tar.ts'
-import { linkTree } from '../../lib/tree.ts'
+import { linkTree, walkTree } from '../../lib/tree.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
 import { cellDir, type IndexedCell, loadIndex, saveIndex } from './cells.ts'
 import { loadResult, saveResult } from './result.ts'
-import { type CellFile, loadCell } from './run-commands.ts'
+import { loadCell } from './run-commands.ts'
 
 /** What was moved: finished cells without their datasets, and unfinished cells with theirs. */
 export interface MovedCells {
@@ -114,27 +114,34 @@ export async function unpackCells(file: string, dir: string): Promise<MovedCells
   }
 }
 
+/** The upper limit on files and folders of all its cells together: as many as a pack of whole cells may have. */
+const limitEntries = 500_000
+
 /** Gives each unfinished cell of an unpacked pack its dataset, which another cell may carry. */
 async function shareDatasets(pack: string, index: readonly IndexedCell[], file: string): Promise<void> {
-  const carried = new Map<string, string>()
-  const without: CellFile[] = []
-  for (const { id } of index) {
+  const datasets = new Map<string, { carrier: string | null; readonly without: string[] }>()
+  for (const id of new Set(index.map((cell) => cell.id))) {
     const cell = await loadCell(cellDir(pack, id))
     if (cell === null) continue
-    const dataset = join(cellDir(pack, id), 'dataset')
-    const kind = await kindAt(dataset)
-    if (kind === 'none') without.push({ ...cell, id })
-    else if (kind === 'dir') carried.set(cell.data, dataset)
-    else
-      throw new UserError(
-        `${file}: expected a folder as the dataset of cell ${id}, got a ${kind}`,
-        'pack the cells again',
-      )
+    const place = join(cellDir(pack, id), 'dataset')
+    const kind = await kindAt(place)
+    if (kind !== 'none' && kind !== 'dir')
+      throw new UserError(`${file}: expected a folder as the dataset of cell ${id}, got a ${kind}`, 'pack them again')
+    const dataset = datasets.get(cell.data) ?? { carrier: null, without: [] }
+    datasets.set(cell.data, dataset)
+    if (kind === 'dir') dataset.carrier = place
+    else dataset.without.push(place)
   }
-  for (const { id, data } of without) {
-    const dataset = carried.get(data)
-    if (dataset !== undefined) await linkTree(dataset, join(cellDir(pack, id), 'dataset'))
-  }
+  let entries = 0
+  for (const { carrier, without } of datasets.values())
+    if (carrier !== null && without.length > 0) for await (const _ of walkTree(carrier)) entries += without.length
+  if (entries > limitEntries)
+    throw new UserError(
+      `${file}: expected cells with at most ${limitEntries} files together, got ${entries}`,
+      'pack the cells of fewer variants together',
+    )
+  for (const { carrier, without } of datasets.values())
+    if (carrier !== null) for (const place of without) await linkTree(carrier, place)
 }
 
 /** Null if the pack does not hold the cell. */
