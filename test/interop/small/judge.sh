@@ -55,11 +55,20 @@ judge 'ablate run goes from a recipe to a report' loop
 
 judge 'transformers and llama.cpp read it alike' "$python" test/interop/small/same.py "$student" || exit 0
 
+# However long a request says that it is, it is answered.
+too_long() {
+  local digits
+  for digits in 9 5000; do
+    [ "$(curl -s -o "$scratch/too-long" -w '%{http_code}' -X POST -H "content-length: $(printf '9%.0s' $(seq $digits))" http://127.0.0.1:18341/v1/chat/completions)" = 413 ] || return 1
+  done
+}
+
 setsid "$python" trainers/small/serve.py "$student" --port 18341 --slots 4 >"$scratch/small-serve.log" 2>&1 &
 server=$!
 if ! wait_for 120 curl -sf http://127.0.0.1:18341/health; then fault "the server of small students does not come up: $(tail -n 2 "$scratch/small-serve.log")"
 else
   judge 'serve --check passes on it' ot_agent serve --check --api-base http://127.0.0.1:18341/v1
+  judge 'it refuses requests that are too long' too_long
   judge 'terminus-2 on it is scored' quietly timeout 580 node bin/ot-agent.js run -p examples/tasks/csv-to-json -a terminus-2 -m student --engine openai-compatible \
     --api-base http://127.0.0.1:18341/v1 -e local -o "$scratch/jobs" --job-name small --ak max_turns=1
 fi
