@@ -84,7 +84,7 @@ describe('an engine', () => {
       },
     ])
     expect((await agentsFor('-a', 'nop', '-m', 'x', '--engine', 'scripted'))[0]).toMatchObject({ name: 'nop' })
-    expect((await agentsFor('-m', 'x'))[0]).toMatchObject({ name: 'oracle', kwargs: {} })
+    expect((await agentsFor('-m', 'x'))[0]).toMatchObject({ name: 'terminus-2', kwargs: {} })
   })
 
   test('of a file names the model and brings options for the agent', async () => {

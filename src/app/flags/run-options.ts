@@ -34,7 +34,7 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
     .option('-i, --include-task-name <glob>', 'run only tasks whose name matches; repeatable', several)
     .option('-x, --exclude-task-name <glob>', 'skip tasks whose name matches; repeatable', several)
     .option('-l, --n-tasks <n>', 'run at most this many tasks, after the filters', wholeNumber(1))
-    .option('-a, --agent <name>', 'agent (default: oracle, or terminus-2 with a model server)')
+    .option('-a, --agent <name>', 'agent (default: oracle, or terminus-2 with a model)')
     .option(
       '--agent-import-path <path>',
       'your own agent: ./my-agent.ts, ./my-agent.ts:ClassName, ./dir or npm:package',

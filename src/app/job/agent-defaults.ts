@@ -27,9 +27,10 @@ export async function agentDefaults(request: TasksRequest): Promise<AgentDefault
   const engine = engineRequestOf(request)
   const file = request.engineConfig === undefined ? null : await engineFile(request.engineConfig)
   const found = engine?.config === undefined ? null : await findEngine(engine, names[0] ?? null)
-  const isServed = engine !== null || apiBase !== undefined
+  // The default agent without a model plays each task's solution: its score must not pass for that of a model.
+  const hasModel = names.length > 0 || engine !== null || apiBase !== undefined
   return {
-    agent: isServed ? { ...defaultAgent(), name: usualAgent } : defaultAgent(),
+    agent: hasModel ? { ...defaultAgent(), name: usualAgent } : defaultAgent(),
     kwargs: {
       ...currentAgentOptions(file?.extra_agent_kwargs ?? {}),
       ...(apiBase !== undefined && { api_base: apiBase }),

@@ -85,3 +85,12 @@ test('trajectory_configs is trajectory_config in options of the request and of e
   expect(agents).toMatchObject([{ kwargs: { trajectory_config: { raw_content: true } } }])
   expect(agents[0]?.kwargs).not.toHaveProperty('trajectory_configs')
 })
+
+test.each<[string, TasksRequest, string]>([
+  ['no model', {}, 'oracle'],
+  ['a model by its prefix', { model: 'llama/composer-6m' }, 'terminus-2'],
+  ['a model without an address', { model: 'some-model' }, 'terminus-2'],
+  ['a model and an agent', { model: 'some-model', agent: 'nop' }, 'nop'],
+])('the agent with %s', async (_, request, name) => {
+  expect((await jobOf(null, request)).agents.map((agent) => agent.name)).toEqual([name])
+})

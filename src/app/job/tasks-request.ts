@@ -29,7 +29,7 @@ interface WhatToRun {
   limit: number
   /** Every n-th task, starting with `index`, so that several processes can share the work. */
   share: { readonly index: number; readonly of: number }
-  /** An agent by name, file or package (default: oracle, or terminus-2 if a model server is named). */
+  /** An agent by name, file or package (default: oracle, or terminus-2 if a model is named). */
   agent: string | PlugInChoice
   /** Options and variables for every agent, including those in a job file. */
   agentOptions: Readonly<Record<string, unknown>>
