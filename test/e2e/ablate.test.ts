@@ -78,6 +78,10 @@ withSandboxes('an ablation of three variants', () => {
     expect(compared, progress).toMatch(/^clean \S+ baseline\nslips \S+ undecided\ncareless \S+ worse\n$/)
     expect(readdirSync(join(dir, 'data/stages')).filter((name) => name.startsWith('rollout-'))).toHaveLength(3)
 
+    const again = await program('run', file, '-o', dir)
+    expect(again.stderr).toContain(`3 done, 0 ready, 0 failed; `)
+    expect(again.stderr).toContain(` ablate report ${file} -o ${dir} compares them`)
+
     const report = await program('report', file, '-o', dir)
     expect(report.status, report.stderr).toBe(0)
     expect(report.stdout).toMatch(/^careless is worse than clean by /m)

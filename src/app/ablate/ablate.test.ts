@@ -15,11 +15,12 @@ import { join, resolve } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { UserError } from '../../core/errors.ts'
 import { changeRecipe, withoutStages } from '../recipe/change-recipe.ts'
-import { labelOf } from './cells.ts'
+import { type Cell, labelOf } from './cells.ts'
 import { packCells, unpackCells } from './pack.ts'
 import { planStudy } from './plan.ts'
 import { reportStudy } from './report.ts'
 import { type CellState, type RunCells, runCells } from './run.ts'
+import type { StartedCommand } from './run-commands.ts'
 import { searchStudy } from './search.ts'
 import { loadStudy } from './study.ts'
 
@@ -111,7 +112,12 @@ describe('the file of an ablation', () => {
       /variant two: unknown stage "sampel"/,
       /sample/,
     ],
-    ['an unknown option', { variants: { two: { set: { 'sample.kep': 2 } } } }, /stage sample: .*kep/, /./],
+    [
+      'an unknown option',
+      { variants: { two: { set: { 'sample.kep': 2 } } } },
+      /variant two: .*stage sample: .*kep/,
+      /./,
+    ],
   ]
   test.each(wrong)('%s is refused by name', async (_, changes, message, hint) => {
     const dir = join(scratch, 'refused')
@@ -336,6 +342,23 @@ export default { kind: 'map', takes: 'task', gives: 'task', async *run(rows, { s
     await expect(cut).rejects.toMatchObject({ name: 'AbortError' })
     const saved = readdirSync(join(dir, 'cells')).map((id) => existsSync(join(dir, 'cells', id, 'out/saved')))
     expect(saved).toContain(true)
+  })
+
+  test('each command is told as it starts, with the file of its output', async () => {
+    const told: unknown[] = []
+    const onCommand = (cell: Cell, { at, of, log }: StartedCommand) =>
+      told.push([cell.variant, at, of, existsSync(log)])
+    const dir = join(scratch, 'told')
+    const changes = {
+      ...{ variants: { two: {} }, factors: {}, seeds: [1] },
+      outcome: { commands: [['true', '{seed}'], ['false']] },
+    }
+    const [state] = await runCells(await load(changes), { dir }, { ...follower, onCommand })
+    expect(state?.state).toBe('failed')
+    expect(told).toEqual([
+      ['two', 0, 2, false],
+      ['two', 1, 2, true],
+    ])
   })
 
   test('commands that came with a cell are not run where they are not those of the ablation', async () => {

@@ -54,7 +54,12 @@ export async function groupCells(study: Study, cells: readonly Cell[]): Promise<
   }
   const made: CellGroup[] = []
   for (const { recipe, where, cells: members } of groups.values()) {
-    const resolved = await makeRecipe(recipe, { where, folder: base.folder }, { limit: study.limit })
+    const resolved = await makeRecipe(recipe, { where, folder: base.folder }, { limit: study.limit }).catch(
+      (error: unknown) => {
+        if (!(error instanceof UserError) || error.message.startsWith(where)) throw error
+        throw new UserError(`${where}: ${error.message}`, error.hint, error.exitCode)
+      },
+    )
     made.push({ recipe: resolved, stage: dataStage(study, resolved), cells: members })
   }
   return made

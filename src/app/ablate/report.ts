@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { makeRandom } from '../../lib/random.ts'
 import { holm } from '../../stats/corrections.ts'
@@ -75,7 +76,7 @@ export async function reportStudy(study: Study, dir: string): Promise<AblationRe
   if (measured.every(({ result }) => result === null))
     throw new UserError(
       `${dir}: expected results of ${study.name}, found none`,
-      `ot-agent ablate run ${study.file} makes them`,
+      `ot-agent ablate run ${study.file}${dir === resolve('runs', study.name) ? '' : ` -o ${dir}`} makes them`,
     )
   const rows = compareRows(study, measured)
   const values = measured.flatMap(({ result }) => [...(result?.tasks.values() ?? [])].flat())

@@ -14,3 +14,13 @@ test('results of one name in several folders are all kept', async () => {
   ])
   expect(found.values).toEqual({ 'result/loss': 1, 'result#2/loss': 0 })
 })
+
+test.each<[string, string]>([
+  ['{oops', 'expected JSON, got "{oops"'],
+  ['', 'expected JSON, got ""'],
+  ['{}', 'tasks: '],
+])('a result of %j is refused with what is wrong with it', async (text, message) => {
+  const dir = await makeTempDir()
+  await writeTree(dir, { 'result.json': text })
+  await expect(readOutcomes([join(dir, 'result.json')])).rejects.toThrow(`result.json: ${message}`)
+})

@@ -81,6 +81,8 @@ async function readOutcome(path: string): Promise<CellResult> {
   if (text === null)
     throw new UserError(`${path}: expected the result of the commands, found nothing`, 'the last command must write it')
   const document = parseJson(text)
+  if (document === undefined)
+    throw new UserError(`${path}: expected JSON, got ${JSON.stringify(text.trim().slice(0, 40))}`, form)
   const report = reportSchema.safeParse(document)
   if (report.success) return ofReport(report.data, path)
   const own = ownSchema.safeParse(document)

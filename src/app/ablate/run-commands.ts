@@ -57,13 +57,24 @@ export interface CellWork extends Readonly<Pick<CellFile, 'commands' | 'result'>
   /** The value of `{here}`. */
   readonly here: string
   readonly signal: AbortSignal
+  /** Called when a command starts, with its place in the list and the file that gets its output. */
+  readonly onCommand?: ((command: StartedCommand) => void) | undefined
+}
+
+export interface StartedCommand {
+  readonly at: number
+  readonly of: number
+  readonly log: string
 }
 
 /**
  * Runs the commands in a cell's folder, starting with the first that has not succeeded yet, and reads their results.
  * The commands come from the ablation, because those in the folder may come from an untrusted pack.
  */
-export async function runCommands(dir: string, { commands, result, here, signal }: CellWork): Promise<CellResult> {
+export async function runCommands(
+  dir: string,
+  { commands, result, here, signal, onCommand }: CellWork,
+): Promise<CellResult> {
   const cell = await loadCell(dir)
   if (cell === null || !(await exists(join(dir, 'dataset'))))
     throw new UserError(
@@ -78,6 +89,7 @@ export async function runCommands(dir: string, { commands, result, here, signal 
   for (const [step, words] of commands.entries()) {
     const mark = join(dir, `step-${step}.done`)
     if (await exists(mark)) continue
+    onCommand?.({ at: step, of: commands.length, log })
     const ended = await runCommand(programOf(filledIn(words, places)), {
       ...{ log, signal },
       onStart: (pid) => writeAtomic(join(dir, 'running.json'), JSON.stringify(identify(pid))),

@@ -26,7 +26,7 @@ import {
 } from './cells.ts'
 import { measureRows } from './measure.ts'
 import { type CellResult, loadResult, saveResult } from './result.ts'
-import { loadCell, prepareCell, runCommands } from './run-commands.ts'
+import { loadCell, prepareCell, runCommands, type StartedCommand } from './run-commands.ts'
 import type { Study } from './study.ts'
 
 export interface RunCells {
@@ -52,6 +52,7 @@ export interface CellState {
 /** Follows the cells of an ablation, and the recipes that make their datasets. */
 export interface CellFollower extends RecipeFollower {
   readonly onCell?: ((state: CellState) => void) | undefined
+  readonly onCommand?: ((cell: Cell, command: StartedCommand) => void) | undefined
   readonly onGroup?:
     | ((group: { readonly cells: readonly Cell[]; readonly at: number; readonly of: number }) => void)
     | undefined
@@ -227,7 +228,9 @@ class CellRun {
       : this.places.run(signal, async () => {
           const dir = cellDir(this.asked.dir, cell.id)
           const [commands, result] = [commandsOf(this.study, cell), [...resultOf(this.study, cell)]]
-          await this.save(cell, await runCommands(dir, { commands, result, here: this.study.folder, signal }))
+          const onCommand = (command: StartedCommand) => this.follower.onCommand?.(copyOf(cell), command)
+          const here = this.study.folder
+          await this.save(cell, await runCommands(dir, { commands, result, here, signal, onCommand }))
         })
     const told = work.catch((error: unknown) => this.fail([cell], reasonOf(error)))
     // `finish` handles the rejection; until then it must not count as unhandled.

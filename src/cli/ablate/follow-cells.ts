@@ -9,6 +9,8 @@ export function followCells<T>(quiet: boolean, work: (follower: CellFollower) =>
     work({
       ...follower,
       onCell: (state) => tell(lineOf(state)),
+      onCommand: (cell, { at, of, log }) =>
+        tell(`${labelOf(cell)}: command ${at + 1} of ${of}, its output is in ${log}`),
       onGroup: ({ cells, at, of }) => {
         const [first] = cells
         if (first)

@@ -46,20 +46,31 @@ export default () =>
       if (pack !== undefined) note(`packed ${movedWords(await packCells(dir, pack))}`)
       if (states.some(({ state }) => state === 'failed')) process.exitCode = 3
       if (json) printJson({ schema: 'ablate-run/1', dir, cells: states })
-      else report(states, file)
+      else report(states, { file, out })
     })
 
 function movedWords({ finished, ready }: MovedCells): string {
   return `${finished} finished cells and ${ready} with their datasets`
 }
 
-function report(states: readonly CellState[], file: string): void {
+function report(
+  states: readonly CellState[],
+  place: { readonly file: string; readonly out: string | undefined },
+): void {
   printTable(
     ['cell', 'state', 'id'],
     states.map(({ cell, state, id }) => [labelOf(cell), state, id]),
   )
   const count = (state: CellState['state']) => states.filter((each) => each.state === state).length
-  note(
-    `${count('done')} done, ${count('ready')} ready, ${count('failed')} failed; ${programName()} ablate report ${file} compares them`,
-  )
+  note(`${count('done')} done, ${count('ready')} ready, ${count('failed')} failed${nextStep(count, place)}`)
+}
+
+function nextStep(
+  count: (state: CellState['state']) => number,
+  { file, out }: { readonly file: string; readonly out: string | undefined },
+): string {
+  const place = out === undefined ? file : `${file} -o ${out}`
+  if (count('done') > 0) return `; ${programName()} ablate report ${place} compares them`
+  if (count('ready') > 0) return `; ${programName()} ablate run ${place} --stage outcome runs their commands`
+  return ''
 }
