@@ -137,6 +137,19 @@ test('a cell that was killed leaves no server behind, and the same command finis
   expect(writtenMs()).toBe(firstMs)
 })
 
+test('--help says how it is called, and an unknown option is refused without a stack', () => {
+  const call = (option: string) =>
+    spawnSync(process.execPath, ['trainers/small/cell.mjs', option], { encoding: 'utf8' })
+  expect(call('--help')).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('--data DATASET --tasks NAME=DIR'),
+  })
+  expect(call('--hlep')).toMatchObject({
+    status: 2,
+    stderr: "error: Unknown option '--hlep'\nhint: --help says how it is called\n",
+  })
+})
+
 test('an unknown method is refused', () => {
   const args = ['trainers/small/cell.mjs', '--data', 'x', '--out', 'x', '--method', 'magic']
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })

@@ -13,9 +13,10 @@ import { methods, practice } from './practice.mjs'
 import { exists, project, rollOut, run } from './rollouts.mjs'
 
 const split = process.argv.indexOf('--')
-const { values: options } = parseArgs({
+const { values: options } = parsed({
   args: process.argv.slice(2, split < 0 ? undefined : split),
   options: {
+    help: { type: 'boolean', short: 'h' },
     data: { type: 'string' },
     tasks: { type: 'string', multiple: true, default: [] },
     out: { type: 'string' },
@@ -32,7 +33,12 @@ const { values: options } = parseArgs({
   },
 })
 const trainFlags = split < 0 ? [] : process.argv.slice(split + 1)
-if (!options.data || !options.out) refuse('--data and --out are needed', 'the head of this file says how it is called')
+if (options.help) {
+  const head = (await readFile(import.meta.filename, 'utf8')).split('\nimport ')[0]
+  console.log(head.replaceAll(/^\/\/ ?/gm, ''))
+  process.exit(0)
+}
+if (!options.data || !options.out) refuse('--data and --out are needed', '--help says how it is called')
 if (!['none', ...methods].includes(options.method))
   refuse(`unknown method "${options.method}"`, `known: none, ${methods.join(', ')}`)
 if (!['none', 'teacher'].includes(options.method) && !options.practice)
@@ -50,6 +56,14 @@ for (const each of options.tasks) {
   heldOut[name] = await evaluate(name, resolve(dir))
 }
 await writeResult(heldOut)
+
+function parsed(config) {
+  try {
+    return parseArgs(config)
+  } catch (error) {
+    return refuse(error.message, '--help says how it is called')
+  }
+}
 
 function refuse(what, hint) {
   console.error(`error: ${what}\nhint: ${hint}`)
