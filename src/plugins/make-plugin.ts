@@ -37,6 +37,11 @@ const mostListed = 20
 
 /** The error for a name that no plug-in has; it suggests the one that may have been meant. */
 export function unknownPlugin(kind: string, name: string, known: readonly string[]): UserError {
+  if (/\.[cm]?[jt]s$/.test(name))
+    return new UserError(
+      `unknown ${kind} ${JSON.stringify(name)}`,
+      `the path of a file starts with a dot or a slash: ./${name}`,
+    )
   const near = nearest(name, known)
   const listed = `known: ${[...known].sort().join(', ')}`
   return new UserError(

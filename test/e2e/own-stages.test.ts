@@ -71,6 +71,8 @@ test.each([
   ],
   ['an option it does not have', './stages/short.ts', { least: 3 }, /stage short: .*"least"[\s\S]*most/],
   ['no kind', './bad/kindless.ts', {}, /expected a stage with a kind, got none\n.*source, map, filter/],
+  ['a path without a dot', 'stages/short.ts', {}, /unknown stage "stages\/short.ts"\nhint: .* \.\/stages\/short\.ts$/m],
+  ['rows of no kind', './bad/rowless.ts', {}, /takes: expected raw, draft, task, trial or trace, got "tasks"/],
   ['a kind without its parts', './bad/partless.ts', {}, /expected a filter with takes and keep, got no keep/],
   ['a verdict that is no reason', './bad/shouts.ts', {}, /keep\(\) returned "NO!", expected true or the reason/],
   ['a bug', './bad/throws.ts', {}, /throws\.ts: Cannot read properties of undefined.*\n.*throws\.ts:5/],
@@ -80,6 +82,7 @@ test.each([
   await rm(join(dir, 'bad'), { recursive: true, force: true })
   await cp(join(dir, 'stages'), join(dir, 'bad'), { recursive: true })
   await writeFile(join(dir, 'bad/kindless.ts'), plugin("{ takes: 'raw' }"))
+  await writeFile(join(dir, 'bad/rowless.ts'), plugin("{ kind: 'filter', takes: 'tasks', keep: () => true }"))
   await writeFile(join(dir, 'bad/partless.ts'), plugin("{ kind: 'filter', takes: 'raw' }"))
   await writeFile(
     join(dir, 'bad/reads.ts'),

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { recordFiles } from '../../formats/input-files.ts'
@@ -66,6 +66,8 @@ export async function loadPipelineFile(path: string): Promise<LoadedPipeline> {
       `${path}: expected a pipeline, a .ts or .js file, got a file of rows`,
       `a pipeline says how a row becomes a task (docs/guides/walkthroughs.md shows one); then: ot-agent generate PIPELINE --source ${shellQuote(path)}`,
     )
+  const own = join(path, 'generate.ts')
+  if (existsSync(own) && !existsSync(join(path, 'index.ts'))) return loadPipelineFile(own)
   const { value, where, digest } = await loadImported(path)
   const file = resolve(path.replace(/:[A-Za-z_$][\w$]*$/, ''))
   const dir = statSync(file, { throwIfNoEntry: false })?.isDirectory() ? file : dirname(file)
@@ -76,6 +78,8 @@ function toPipeline(value: unknown, where: string): RunnablePipeline {
   const made = isClass(value) ? new value({}) : value
   if (isGenerator(made)) return { pipeline: withOptions(pipelineOfClass(made)), hooks: made }
   if (isPipeline(made)) return { pipeline: withOptions(made), hooks: null }
+  const problem = problemOf(made)
+  if (problem !== null) throw new UserError(`${where}: ${problem}`, 'docs/guides/your-own-source.md shows one')
   throw new UserError(
     `${where}: expected a pipeline with a name, a summary and a source, or a class that extends DataGenerator, got ${isObject(made) ? `something with ${Object.keys(made).join(', ') || 'nothing'}` : `a ${typeof made}`}`,
     'docs/guides/your-own-source.md shows one',
@@ -105,6 +109,22 @@ function isPipeline(value: unknown): value is Pipeline {
   const { source, make } = value
   if (!isSource(source.fixture) || !(source.real === null || isSource(source.real))) return false
   return make === undefined || typeof make === 'function' || isUse(make)
+}
+
+/** What is wrong with something that was meant to be a pipeline; null if it is not even that. */
+function problemOf(value: unknown): string | null {
+  if (!isObject(value) || !('name' in value && 'source' in value)) return null
+  const { name, summary, source, make } = value
+  if (!isPipelineName(name))
+    return `name: expected letters, digits, dots, dashes and underscores, got ${JSON.stringify(name)}`
+  if (typeof summary !== 'string') return 'summary: expected one line about the pipeline'
+  if (!isObject(source)) return 'source: expected { fixture, real }'
+  if (!isSource(source.fixture)) return 'source.fixture: expected a path, a function or { use, with }'
+  if (source.real !== null && !isSource(source.real))
+    return 'source.real: expected a path, a function, { use, with }, or null if there is none'
+  if (make !== undefined && typeof make !== 'function' && !isUse(make))
+    return 'make: expected a function or { use, with }'
+  return null
 }
 
 function isSource(value: unknown): boolean {

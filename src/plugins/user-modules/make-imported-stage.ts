@@ -1,5 +1,6 @@
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { PluginContext } from '../../core/plugin.ts'
+import type { RowKind } from '../../core/row.ts'
 import type { AnyStage } from '../../core/stage.ts'
 import { isMissing } from '../../lib/files.ts'
 import { oneLine } from '../../lib/visible.ts'
@@ -17,6 +18,8 @@ const partsOf: Readonly<Record<AnyStage['kind'], Parts>> = {
   mixer: { takes: 'text', choose: 'function' },
   exporter: { takes: 'text', write: 'function' },
 }
+
+const rowKinds: readonly string[] = ['raw', 'draft', 'task', 'trial', 'trace'] satisfies RowKind[]
 
 /** Makes the recipe stage that an import path leads to. Its rows depend on its code, too. */
 export async function makeImportedStage(
@@ -38,7 +41,17 @@ export async function makeImportedStage(
       `${imported.where}: expected a ${kind} with ${Object.keys(partsOf[kind]).join(' and ')}, got ${problems.join(', ')}`,
       'docs/guides/your-own-stage.md shows one of each kind',
     )
+  for (const part of ['takes', 'gives'] as const) refuseUnknownRows(made, part, imported.where)
   return blamed(made as AnyStage, imported.where, imported.digest)
+}
+
+function refuseUnknownRows(made: unknown, part: 'takes' | 'gives', where: string): void {
+  const rows: unknown = typeof made === 'object' && made !== null ? Reflect.get(made, part) : undefined
+  if (typeof rows !== 'string' || rowKinds.includes(rows)) return
+  throw new UserError(
+    `${where}: ${part}: expected ${rowKinds.slice(0, -1).join(', ')} or ${rowKinds.at(-1)}, got ${JSON.stringify(rows)}`,
+    'docs/guides/your-own-stage.md explains the kinds of rows',
+  )
 }
 
 function isKind(kind: unknown): kind is AnyStage['kind'] {

@@ -101,6 +101,10 @@ test('a row with an empty name is dropped, and a table without the column that n
   })
   await expect(read(path, { id: 'number' })).rejects.toMatchObject({ hint: 'set id to one of them, or remove id' })
   await expect(read(path, { id: 'constructor' })).rejects.toThrow('"constructor"')
+  const semicolons = await save('semicolons.csv', 'id;text\na;b\n')
+  await expect(read(semicolons, { id: 'id' })).rejects.toMatchObject({
+    hint: 'columns are separated by commas, not by ";": convert the file',
+  })
   const names = Array.from({ length: 3000 }, (_, i) => `column${i}`).join()
   const wide = await save('wide.csv', `${names}\n${names}\n`)
   await expect(read(wide, { id: 'x' })).rejects.toThrow(/"column18", "column19" and 2980 more$/)

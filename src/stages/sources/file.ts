@@ -60,10 +60,16 @@ function expectColumn(read: FileRow, id: string, path: string): void {
   if (!('fields' in read) || Object.hasOwn(read.fields, id)) return
   const columns = Object.keys(read.fields)
   const near = nearest(id, columns)
+  const [only = ''] = columns
+  const separator = columns.length === 1 ? [';', '|', '\t'].find((each) => only.includes(each)) : undefined
   const listed = columns.slice(0, mostListed).map((name) => JSON.stringify(name))
   const others = columns.length > mostListed ? ` and ${columns.length - mostListed} more` : ''
   throw new UserError(
     `${path}: expected the column ${JSON.stringify(id)} to name the rows, found ${listed.join(', ')}${others}`,
-    near === null ? 'set id to one of them, or remove id' : `did you mean ${JSON.stringify(near)}?`,
+    separator !== undefined
+      ? `columns are separated by ${path.endsWith('.tsv') ? 'tabs' : 'commas'}, not by ${JSON.stringify(separator)}: convert the file`
+      : near === null
+        ? 'set id to one of them, or remove id'
+        : `did you mean ${JSON.stringify(near)}?`,
   )
 }
