@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { findPlugin, type PluginKind } from '../app/describe-plugins.ts'
-import { describeOptions, optionsSchema } from '../lib/describe-options.ts'
+import { describeNestedOptions, optionsSchema } from '../lib/describe-options.ts'
 import { note, printJson, printTable } from './output.ts'
 
 /** A command that shows what a plug-in is for and which options it takes. */
@@ -13,7 +13,7 @@ export function showPlugin(kind: PluginKind) {
       const { name: own, summary, options } = await findPlugin(kind, name)
       if (json) return printJson({ name: own, summary, options: optionsSchema(options) })
       note(`${own}: ${summary}`)
-      const described = describeOptions(options)
+      const described = describeNestedOptions(options)
       if (described.length === 0) return note('no options')
       printTable(
         ['option', 'type', 'default', 'meaning'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { describeOptions } from './describe-options.ts'
+import { describeNestedOptions, describeOptions } from './describe-options.ts'
 
 test('an option is described with its type, default and description; required ones come first', () => {
   const options = z.strictObject({
@@ -23,4 +23,18 @@ test('options of several forms are all listed, each once', () => {
   const either = z.union([z.strictObject({ a: z.string() }), z.strictObject({ a: z.string(), b: z.number() })])
   expect(describeOptions(either).map(({ name }) => name)).toEqual(['a', 'b'])
   expect(describeOptions(z.strictObject({}))).toEqual([])
+})
+
+test('the keys of an option that is an object are listed below it', () => {
+  const options = z.strictObject({
+    last: z.string().optional(),
+    answer: z.strictObject({ field: z.string(), check: z.enum(['text', 'number']).default('text') }).optional(),
+  })
+  expect(describeOptions(options).map(({ name }) => name)).toEqual(['last', 'answer'])
+  expect(describeNestedOptions(options)).toMatchObject([
+    { name: 'last' },
+    { name: 'answer', type: 'object' },
+    { name: 'answer.field', type: 'string', required: true },
+    { name: 'answer.check', type: '"text" | "number"', default: '"text"' },
+  ])
 })

@@ -32,18 +32,38 @@ export function optionsSchema(options: z.ZodType): Schema {
 
 /** Every option by name, required ones first. */
 export function describeOptions(options: z.ZodType): readonly DescribedOption[] {
-  const forms = formsOf(optionsSchema(options))
-  const described = forms.flatMap(({ properties = {}, required = [] }) =>
+  return describeSchema(optionsSchema(options)).map(({ described }) => described)
+}
+
+/** The same, and below each option that is an object its keys, as `option.key`. */
+export function describeNestedOptions(options: z.ZodType): readonly DescribedOption[] {
+  return describeSchema(optionsSchema(options)).flatMap(({ described, schema }) => [
+    described,
+    ...(schema.type === 'object'
+      ? describeSchema(schema).map((inner) => ({
+          ...inner.described,
+          name: `${described.name}.${inner.described.name}`,
+        }))
+      : []),
+  ])
+}
+
+function describeSchema(whole: Schema): { readonly described: DescribedOption; readonly schema: Schema }[] {
+  const all = formsOf(whole).flatMap(({ properties = {}, required = [] }) =>
     Object.entries(properties).map(([name, schema]) => ({
-      name,
-      type: typeOf(schema),
-      default: schema.default === undefined ? null : JSON.stringify(schema.default),
-      required: required.includes(name) && schema.default === undefined,
-      description: schema.description ?? '',
+      schema,
+      described: {
+        name,
+        type: typeOf(schema),
+        default: schema.default === undefined ? null : JSON.stringify(schema.default),
+        required: required.includes(name) && schema.default === undefined,
+        description: schema.description ?? '',
+      },
     })),
   )
-  const once = [...new Map(described.map((option) => [option.name, option])).values()]
-  return [...once.filter(({ required }) => required), ...once.filter(({ required }) => !required)]
+  const once = [...new Map(all.map((option) => [option.described.name, option])).values()]
+  const isRequired = ({ described }: (typeof once)[number]) => described.required
+  return [...once.filter(isRequired), ...once.filter((option) => !isRequired(option))]
 }
 
 /** Every form of a union of options, so that the names of all forms are listed. */

@@ -49,6 +49,11 @@ export const scriptedOptions = z.strictObject({
     .default(4_000_000)
     .describe('memory for running conversations, as reported in the metrics'),
   reasoning: z.boolean().default(false).describe('add a little reasoning before each turn'),
-  faults: z.array(faultSchema).default([]),
+  faults: z
+    .array(faultSchema)
+    .default([])
+    .describe(
+      'replies to spoil, as [{"kind": "wrong-command", "probability": 0.1}]; --json lists the kinds. After a wrong command the stand-in tries that turn again, so only a limit of turns makes it fail',
+    ),
 })
 export type ScriptedOptions = z.output<typeof scriptedOptions>

@@ -23,7 +23,7 @@ const answer = z.strictObject({
     .min(1)
     .optional()
     .describe('Takes the answer out of a longer text: its first group, at its last match.'),
-  check: z.enum(answerChecks).default('text'),
+  check: z.enum(answerChecks).default('text').describe('How the answer in the file is compared with the expected one.'),
   file: sandboxPath.default('/app/answer.txt'),
 })
 
