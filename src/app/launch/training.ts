@@ -266,7 +266,7 @@ export function gpusOf({ cluster }: PlanContext, settings: Settings): number {
   if (cluster.gpusPerNode === 0)
     throw new UserError(
       `cluster ${cluster.name}: expected GPUs to train on, it has none`,
-      'choose another with --cluster',
+      'choose another with --cluster, or train a small student with --trainer small',
     )
   const asked = settings.number('num_gpus') ?? cluster.gpusPerNode
   if (asked >= 1 && asked <= cluster.gpusPerNode) return asked

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { type Gguf, GgufError, type GgufTensor, type GgufValue, readFloats, readGguf } from '../../formats/gguf.ts'
+import { isMissing } from '../../lib/files.ts'
 import { type ModelShape, weightSizes } from './shape.ts'
 
 /** A model as its file describes it, fully checked. */
@@ -32,7 +33,8 @@ export async function loadModelFile<T>(path: string, use: (model: ModelFile) => 
     const hint = isOurs
       ? 'this engine runs students of trainers/small (Qwen3); for other models use llama.cpp’s server and --engine openai-compatible'
       : 'pass a GGUF file, or a student of this package'
-    throw new UserError(`model ${path}: ${messageOf(error)}`, hint)
+    const what = isMissing(error) ? 'expected a GGUF file, found nothing there' : messageOf(error)
+    throw new UserError(`model ${path}: ${what}`, hint)
   }
 }
 

@@ -68,7 +68,10 @@ test('a file that is none, or of another kind, is refused with two lines', async
       hint: expect.any(String),
     })
   }
-  await expect(make({ model: join(dir, 'none.gguf') }).health(never)).rejects.toMatchObject({ name: 'UserError' })
+  await expect(make({ model: join(dir, 'none.gguf') }).health(never)).rejects.toMatchObject({
+    name: 'UserError',
+    message: expect.stringMatching(/none\.gguf: expected a GGUF file, found nothing there$/),
+  })
   await expect(make({ model: 'nothing-like-it' }).health(never)).rejects.toThrow(
     /a student of this package: composer-6m/,
   )

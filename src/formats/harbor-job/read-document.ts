@@ -18,5 +18,8 @@ export function readDocument(text: string, path: string, format = formatOf(path)
 function formatOf(path: string): 'yaml' | 'json' {
   if (/\.ya?ml$/i.test(path)) return 'yaml'
   if (/\.json$/i.test(path)) return 'json'
-  throw new UserError(`${path}: expected a .yaml, .yml or .json file`, 'rename the config file to end in one of these')
+  throw new UserError(
+    `${path}: expected a .yaml, .yml or .json file`,
+    'pass such a file, or rename this one if that is its format',
+  )
 }
