@@ -10,7 +10,7 @@ const [variant, out] = process.argv.slice(2)
 const here = import.meta.dirname
 const [known, others] = [
   'archives,checksums,clinic,config,dates,docs,encoding,energy,farming,files,inventory,library,links,network,payroll,permissions,sales,school,scripts,sensors,text,tickets,transport',
-  'accounts,builds,c-programs,git,http,logs,migrations,processes,queues,schedules,sockets,sqlite,stores',
+  'accounts,builds,http,logs,migrations,processes,queues,schedules,sockets,stores',
 ]
 const unseen = 'flatten,rank-in-group,dead-references,pivot-count,render-template'
 const usual = ['terminal-composer', '--domains', known, '--without', unseen]
