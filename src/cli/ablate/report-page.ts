@@ -19,6 +19,11 @@ export function ablationPage(report: AblationReport): Page {
           : [],
       ),
       ...rows.flatMap((row) =>
+        withoutComparison(row, report.baseline) === 'not compared' && hasBaseline(row, rows, report.baseline)
+          ? [`${label(row)} is not compared: it has no task and seed in common with ${report.baseline}.`]
+          : [],
+      ),
+      ...rows.flatMap((row) =>
         row.reasons.length === 0 ? [] : [`The result of ${label(row)} is partial: ${row.reasons.join('; ')}.`],
       ),
       ...(missing.length === 0
@@ -123,7 +128,7 @@ function label({ variant, factors }: VariantRow): string {
 
 function differenceCells(row: VariantRow, baseline: string, show: ReturnType<typeof numbersOf>): string[] {
   const { comparison } = row
-  if (comparison === null) return ['-', '-', '-', '-', row.variant === baseline ? 'baseline' : 'no result']
+  if (comparison === null) return ['-', '-', '-', '-', withoutComparison(row, baseline)]
   const { difference, adjustedP, verdict } = comparison
   return [
     show.difference(difference.mean),
@@ -132,6 +137,17 @@ function differenceCells(row: VariantRow, baseline: string, show: ReturnType<typ
     String(difference.tasks),
     verdict,
   ]
+}
+
+/** Whether the baseline with the same factors has a result. */
+function hasBaseline({ factors }: VariantRow, rows: readonly VariantRow[], baseline: string): boolean {
+  const wanted = JSON.stringify(factors)
+  return rows.some((row) => row.variant === baseline && JSON.stringify(row.factors) === wanted && row.score !== null)
+}
+
+function withoutComparison({ variant, score }: VariantRow, baseline: string): string {
+  if (score === null) return 'no result'
+  return variant === baseline ? 'baseline' : 'not compared'
 }
 
 /** Whether a variant is better than the baseline, in one sentence. */
