@@ -22,7 +22,6 @@ const sources = {
   'longer-names': [...usual, '--first', '12000', '--count', '100'],
   'other-kinds': ['terminal-composer', '--domains', known, '--operations', unseen, '--first', '9000', '--count', '100'],
   'other-subjects': ['terminal-composer', '--domains', others, '--first', '9000', '--count', '100'],
-  puzzles: ['all-puzzles', '--count', '100'],
 }
 
 const made = join(resolve(out), 'new')

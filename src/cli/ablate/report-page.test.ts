@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import type { AblationReport, VariantRow } from '../../app/ablate/report.ts'
+import { type AblationReport, reportStudy, type VariantRow } from '../../app/ablate/report.ts'
+import { loadStudy } from '../../app/ablate/study.ts'
 import { meanInterval } from '../../stats/interval.ts'
 import { ablationPage } from './report-page.ts'
 
@@ -35,4 +36,10 @@ test('without a result of the baseline, the tasks are not blamed', () => {
   const { verdicts, text } = pageOf([row('base', null), row('elsewhere', 0.1)])
   expect(verdicts).toEqual(['no result', 'not compared'])
   expect(text).not.toContain('no task and seed in common')
+})
+
+test('what was compared is not said to lack a comparison', async () => {
+  const report = await reportStudy(await loadStudy('studies/transfer.yaml'), 'studies/results/transfer')
+  const sentences = ablationPage(report).paragraphs.filter((each) => each.includes('is not compared'))
+  expect(sentences.map((each) => each.split(' ')[0])).toEqual(['longer-names', 'other-kinds', 'other-subjects'])
 })

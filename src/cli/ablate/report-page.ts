@@ -19,7 +19,9 @@ export function ablationPage(report: AblationReport): Page {
           : [],
       ),
       ...rows.flatMap((row) =>
-        withoutComparison(row, report.baseline) === 'not compared' && hasBaseline(row, rows, report.baseline)
+        row.comparison === null &&
+        withoutComparison(row, report.baseline) === 'not compared' &&
+        hasBaseline(row, rows, report.baseline)
           ? [`${label(row)} is not compared: it has no task and seed in common with ${report.baseline}.`]
           : [],
       ),
