@@ -6,7 +6,10 @@ const options = z.object({
   first: z.int().min(0).default(0).describe('where in the sample to begin'),
   domains: z.array(z.string()).optional().describe('only these domains, for example sales,config'),
   operations: z.array(z.string()).optional().describe('only these operations, for example group-sum,repair-script'),
-  without: z.array(z.string()).optional().describe('all operations but these, which may still occur as further steps of a task'),
+  without: z
+    .array(z.string())
+    .optional()
+    .describe('all operations but these, which may still occur as further steps of a task'),
   levels: z.array(z.string()).optional().describe('only these: easy,medium,hard'),
   tools: z.array(z.string()).optional().describe('programs besides essential ones: git,sqlite3,make,gcc'),
   wrong: z.number().min(0).max(1).optional().describe('share of tasks that ask for something other than they check'),

@@ -14,7 +14,11 @@ const options = z.strictObject({
   first: z.int().min(0).default(0).describe('Where in the sample to begin: tasks `first` to `first + count - 1`.'),
   domains: z.array(z.enum(domainNames)).min(1).optional().describe('Only these domains (default: all).'),
   operations: z.array(z.enum(operationNames)).min(1).optional().describe('Only these operations (default: all).'),
-  without: z.array(z.enum(operationNames)).min(1).optional().describe('All operations but these, which may still occur as further steps of a task.'),
+  without: z
+    .array(z.enum(operationNames))
+    .min(1)
+    .optional()
+    .describe('All operations but these, which may still occur as further steps of a task.'),
   levels: z.array(z.enum(levels)).min(1).optional(),
   tools: z
     .array(z.enum(toolNames))
