@@ -30,7 +30,7 @@ type NamedStage = {
 
 /** Declares a recipe; exists only so that a wrong stage or option does not compile. */
 export function defineRecipe(recipe: Omit<Recipe, 'stages'> & { readonly stages: readonly TypedStage[] }): Recipe {
-  // Whoever runs an unchecked file may have left them out; reading the recipe says so.
+  // They may be missing in a file that was not type-checked. The error comes when the recipe is read.
   if (!Array.isArray(recipe.stages)) return recipe
   return { ...recipe, stages: recipe.stages.map((stage) => ({ ...stage, with: { ...stage.with } })) }
 }

@@ -270,7 +270,7 @@ describe('a run of cells', { timeout: 300_000 }, () => {
     await run({ seeds: [1] }, {}, dir)
     expect(await reported({ seeds: [1] })).toEqual([])
 
-    // No dataset: nobody knows what it would have been.
+    // Its source is gone, so the dataset cannot be identified.
     const source = { use: 'sources/task-folder', with: { path: join(scratch, 'gone') } }
     const gone = sixth({ replace: { tasks: source } })
     const states = await run(gone, {}, dir)

@@ -77,13 +77,9 @@ export async function loadPipelineFile(path: string): Promise<LoadedPipeline> {
 function toPipeline(value: unknown, where: string): RunnablePipeline {
   const made = isClass(value) ? new value({}) : value
   if (isGenerator(made)) return { pipeline: withOptions(pipelineOfClass(made)), hooks: made }
-  if (isPipeline(made)) return { pipeline: withOptions(made), hooks: null }
   const problem = problemOf(made)
   if (problem !== null) throw new UserError(`${where}: ${problem}`, 'docs/guides/your-own-source.md shows one')
-  throw new UserError(
-    `${where}: expected a pipeline with a name, a summary and a source, or a class that extends DataGenerator, got ${isObject(made) ? `something with ${Object.keys(made).join(', ') || 'nothing'}` : `a ${typeof made}`}`,
-    'docs/guides/your-own-source.md shows one',
-  )
+  return { pipeline: withOptions(made as Pipeline), hooks: null }
 }
 
 /** Rejects options whose names cannot be flags. */
@@ -103,17 +99,10 @@ function isGenerator(value: unknown): value is DataGenerator {
   )
 }
 
-function isPipeline(value: unknown): value is Pipeline {
-  if (!isObject(value) || !isPipelineName(value.name) || typeof value.summary !== 'string' || !isObject(value.source))
-    return false
-  const { source, make } = value
-  if (!isSource(source.fixture) || !(source.real === null || isSource(source.real))) return false
-  return make === undefined || typeof make === 'function' || isUse(make)
-}
-
-/** What is wrong with something that was meant to be a pipeline; null if it is not even that. */
+/** Why something is no pipeline; null if it is one. */
 function problemOf(value: unknown): string | null {
-  if (!isObject(value) || !('name' in value && 'source' in value)) return null
+  if (!isObject(value) || !('name' in value && 'source' in value))
+    return `expected a pipeline with a name, a summary and a source, or a class that extends DataGenerator, got ${isObject(value) ? `something with ${Object.keys(value).join(', ') || 'nothing'}` : `a ${typeof value}`}`
   const { name, summary, source, make } = value
   if (!isPipelineName(name))
     return `name: expected letters, digits, dots, dashes and underscores, got ${JSON.stringify(name)}`

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { AblationReport, VariantRow } from '../../app/ablate/report.ts'
 import { intervalPlot } from '../../lib/interval-plot.ts'
 import { bars } from '../../lib/plot.ts'
@@ -18,13 +19,9 @@ export function ablationPage(report: AblationReport): Page {
           ? [`${label(row)} was compared on one seed only: its interval says nothing about other seeds.`]
           : [],
       ),
-      ...rows.flatMap((row) =>
-        row.comparison === null &&
-        withoutComparison(row, report.baseline) === 'not compared' &&
-        hasBaseline(row, rows, report.baseline)
-          ? [`${label(row)} is not compared: it has no task and seed in common with ${report.baseline}.`]
-          : [],
-      ),
+      ...rows
+        .filter((row) => row.variant !== baseline && row.comparison === null && row.score && hasBaseline(row, report))
+        .map((row) => `${label(row)} is not compared: it has no task and seed in common with ${baseline}.`),
       ...rows.flatMap((row) =>
         row.reasons.length === 0 ? [] : [`The result of ${label(row)} is partial: ${row.reasons.join('; ')}.`],
       ),
@@ -142,9 +139,8 @@ function differenceCells(row: VariantRow, baseline: string, show: ReturnType<typ
 }
 
 /** Whether the baseline with the same factors has a result. */
-function hasBaseline({ factors }: VariantRow, rows: readonly VariantRow[], baseline: string): boolean {
-  const wanted = JSON.stringify(factors)
-  return rows.some((row) => row.variant === baseline && JSON.stringify(row.factors) === wanted && row.score !== null)
+function hasBaseline({ factors }: VariantRow, { rows, baseline }: AblationReport): boolean {
+  return rows.some((row) => row.variant === baseline && isDeepStrictEqual(row.factors, factors) && row.score !== null)
 }
 
 function withoutComparison({ variant, score }: VariantRow, baseline: string): string {
