@@ -210,6 +210,17 @@ onBothDatabases('the registry', (kit: Kit) => {
       expect(matrix.models.flatMap(({ cells }) => cells.map((cell) => cell?.accuracy))).toEqual([1, 1, 1, 1])
     })
 
+    test('tasks of two pipelines are two benchmarks, although both folders are called tasks', async () => {
+      const registry = await kit.fresh()
+      const records = ['sales', 'files'].map((output) => {
+        const trial = trialOf({ task: output, benchmark: 'tasks' })
+        const task = { ...trial.config.task, path: `/data/${output}/tasks/one` }
+        return { ...trial, config: { ...trial.config, task } }
+      })
+      await ingest({ from: [await makeJob(place(), { id: 'job-8', records })], registry })
+      expect((await findMatrix({ registry })).benchmarks).toEqual(['files', 'sales'])
+    })
+
     test('a job that Harbor made', async () => {
       const registry = await kit.fresh()
       const { ingested } = await ingest({ from: ['test/fixtures/harbor-job/made-by-harbor'], registry })

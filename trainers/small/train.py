@@ -266,18 +266,23 @@ def prepare(path, data):
     os.replace(path + ".tmp", path)
 
 
-def read_prepared(options, wanted):
-    if len(options.data) > 1:
-        sys.exit("error: a prepared file cannot be mixed with other data\nhint: prepare all of it together")
-    try:
-        with np.load(options.data[0], allow_pickle=False) as file:
-            flat = {name: file[name] for name in file.files}
-        tokenizer = Tokenizer.from_str(flat["tokenizer"].tobytes().decode())
-        rows, held = (split_rows(flat, part) for part in ("rows", "held"))
-    except Exception as error:
-        sys.exit(f"error: {options.data[0]} cannot be read: {error}\nhint: write it again with --prepare")
-    if wanted and wanted.to_str() != tokenizer.to_str():
-        sys.exit(f"error: {options.data[0]} has another tokenizer than {options.init}\nhint: prepare it with the same --init")
+def read_prepared(options, tokenizer):
+    """The data of prepared files, which must share a tokenizer."""
+    rows, held = [], []
+    for place in options.data:
+        if not place.endswith(".npz"):
+            sys.exit(f"error: {place} is not prepared, so it cannot be mixed with prepared files\nhint: prepare it with the same --init")
+        try:
+            with np.load(place, allow_pickle=False) as file:
+                flat = {name: file[name] for name in file.files}
+            own = Tokenizer.from_str(flat["tokenizer"].tobytes().decode())
+            rows += split_rows(flat, "rows")
+            held += split_rows(flat, "held")
+        except Exception as error:
+            sys.exit(f"error: {place} cannot be read: {error}\nhint: write it again with --prepare")
+        tokenizer = tokenizer or own
+        if own.to_str() != tokenizer.to_str():
+            sys.exit(f"error: {place} has another tokenizer than {options.init or options.data[0]}\nhint: prepare it with the same --init")
     return Data(tokenizer, rows[: options.rows], held)
 
 
@@ -584,7 +589,7 @@ def new_student(tokenizer, options):
 
 def main():
     flags = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    flags.add_argument("--data", action="append", required=True, help="a dataset's folder, a JSON lines file or a prepared file; may be repeated")
+    flags.add_argument("--data", action="append", required=True, help="a dataset's folder, a JSON lines file or a prepared file; may be repeated, but prepared files do not mix with others")
     made = flags.add_mutually_exclusive_group(required=True)
     made.add_argument("--out", help="folder of the student")
     made.add_argument("--prepare", metavar="FILE.npz", help="train nothing: encode the data for later runs of --data FILE.npz, also on other machines")

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { basename } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { renderJobConfig } from '../../formats/harbor-job/job-config.ts'
@@ -125,10 +125,16 @@ function factsOf(record: TrialRecord, { config }: JobDir, ask: JobIngestion): Fa
   }
 }
 
-/** The dataset that a trial's task came from, with its version if the job names one. */
-function benchmarkOf({ task }: TrialRecord, { datasets }: JobDir['config']): NamedVersion {
-  const name = task.source ?? 'adhoc'
-  const dataset = datasets.find((one) => one.name === name || (one.path !== null && basename(one.path) === name))
+/**
+ * The dataset that a trial's task came from, with its version if the job names one. Pipelines write their tasks to
+ * `OUTPUT/tasks`: these are named after OUTPUT, or all of them would be one benchmark.
+ */
+function benchmarkOf({ task, config }: TrialRecord, { datasets }: JobDir['config']): NamedVersion {
+  const source = task.source ?? 'adhoc'
+  const dataset = datasets.find((one) => one.name === source || (one.path !== null && basename(one.path) === source))
+  const folder = dirname(config.task.path ?? '')
+  const isOutput = source === 'tasks' && dataset?.name !== source && basename(folder) === source
+  const name = (isOutput && basename(dirname(folder))) || source
   return { name, version: dataset?.version ?? dataset?.ref ?? '' }
 }
 

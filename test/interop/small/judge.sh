@@ -25,6 +25,17 @@ prepared() {
 }
 judge 'prepared data trains the same student' prepared
 
+added() {
+  local flags=(--epochs 1 --steps 1 --batch-tokens 4096) once=$scratch/demo.npz again=$scratch/again.npz
+  quietly "$python" trainers/small/train.py --data "$scratch/demo/out/dataset" --init "$scratch/direct" --prepare "$again" &&
+    quietly "$python" trainers/small/train.py --data "$once" --data "$again" --out "$scratch/both" "${flags[@]}" &&
+    "$python" -c '
+import json, sys
+rows = [json.loads(open(f"{folder}/metrics.jsonl").readline())["rows"] for folder in sys.argv[1:]]
+sys.exit(rows[1] != 2 * rows[0])' "$scratch/direct" "$scratch/both"
+}
+judge 'files prepared with one tokenizer add up' added
+
 # A run that was killed, and whose data was then changed in its place.
 changed() {
   local rows=$scratch/changed.jsonl out=$scratch/changed pid
