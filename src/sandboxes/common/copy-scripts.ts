@@ -86,6 +86,10 @@ for item in "$stage"/*; do
 done
 rm -rf -- "$stage"`
 
+/** The same, but the staging directory is made of the tar on standard input. */
+export const receiveAndPlaceScript = `set -eu; umask 022; mkdir -p -- "$1"; tar -xpf - -C "$1"
+${placeScript}`
+
 /** $1 directory whose contents are sent as a tar, without the kernel's own file systems. */
 export const sendContentsScript =
   'cd -- "$1" && if [ "$(pwd -P)" = / ]; then exec tar --exclude=./proc --exclude=./dev --exclude=./sys -cf - .; else exec tar -cf - .; fi'

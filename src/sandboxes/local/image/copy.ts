@@ -4,7 +4,13 @@ import { ContextError, hasWildcards, parsePart } from '../../../formats/dockerfi
 import { matchesGlob } from '../../../formats/dockerfile/glob.ts'
 import type { CopyStep } from '../../../formats/dockerfile/step.ts'
 import { type CopyItem, itemDir, tarItems } from '../../common/copy-items.ts'
-import { placeScript, receiveScript, sendContentsScript, sendFileScript } from '../../common/copy-scripts.ts'
+import {
+  placeScript,
+  receiveAndPlaceScript,
+  receiveScript,
+  sendContentsScript,
+  sendFileScript,
+} from '../../common/copy-scripts.ts'
 import type { Machine } from '../machine.ts'
 import { type BuildCommandOptions, runBuildCommand } from './build-command.ts'
 
@@ -23,9 +29,8 @@ export async function copyFromContext(
   items: readonly CopyItem[],
   signal: AbortSignal,
 ): Promise<void> {
-  const stage = stagePath()
-  if (items.length > 0) await runScript(machine, receiveScript, [stage], { signal, input: tarItems(items) })
-  await place(machine, { step, stage, count: items.length, signal })
+  const count = items.length
+  await place(machine, { step, stage: stagePath(), count, signal, ...(count > 0 && { input: tarItems(items) }) })
 }
 
 /**
@@ -61,12 +66,16 @@ interface Placing {
   readonly stage: string
   readonly count: number
   readonly signal: AbortSignal
+  /** A tar of what is to be placed, if it is not in the staging directory yet. */
+  readonly input?: AsyncIterable<Uint8Array>
 }
 
-async function place(machine: Machine, { step, stage, count, signal }: Placing): Promise<void> {
+async function place(machine: Machine, { step, stage, count, signal, input }: Placing): Promise<void> {
   // One pattern may have expanded to several files, which only a directory can take.
   const dest = count > 1 && !step.dest.endsWith('/') ? `${step.dest}/` : step.dest
-  await runScript(machine, placeScript, [stage, dest, step.chown ?? '', step.chmod ?? ''], { signal })
+  const script = input ? receiveAndPlaceScript : placeScript
+  const args = [stage, dest, step.chown ?? '', step.chmod ?? '']
+  await runScript(machine, script, args, { signal, ...(input && { input }) })
 }
 
 interface Pipe {

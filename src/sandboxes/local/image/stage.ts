@@ -183,8 +183,8 @@ async function fillDirectory(
   signal: AbortSignal,
 ): Promise<void> {
   const argv = ['sh', '-c', directoryScript, 'sh', step.path, step.user ?? '0']
-  const { exitCode, tail } = await runBuildCommand(owned.machine, argv, { user: 'root', cwd: '/', signal })
-  if (exitCode !== 0) throw commandFailed(step, build.file, exitCode, tail)
+  const { exitCode, stderr } = await owned.machine.exec(argv, { user: 'root', cwd: '/', signal })
+  if (exitCode !== 0) throw commandFailed(step, build.file, exitCode, stderr.trimEnd().split('\n'))
 }
 
 function commandFailed(step: Step, file: string, exitCode: number, tail: readonly string[]): BoundaryError {
