@@ -12,7 +12,7 @@ export default {
   name: 'levels',
   async run(): Promise<Row[]> {
     return variants.flatMap((variant) => {
-      const rates = ratesByLevel(attemptsOf('traces', variant, domains))
+      const rates = ratesByLevel(attemptsOf('traces', variant, { domains }))
       return rates.map(({ level, rate, tried }, i) => ({
         name: `failed by students of ${variant.replace('traces-', '')} traces, ${level}, of ${tried}`,
         value: 100 * rate,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { composeTask } from '../../data/terminal-composer/compose/compose-task.ts'
+import { type ComposeRequest, composeTask } from '../../data/terminal-composer/compose/compose-task.ts'
 import { type Level, levels } from '../../data/terminal-composer/compose/work.ts'
 
 /** The seed of the tasks that the studies' students were evaluated on: `generate --first 9000 --count 200`. */
@@ -12,12 +12,24 @@ export interface Attempts {
   readonly operation: string
   /** As the task states it. */
   readonly level: Level
+  /** The number of its conditions and of the faults in its data. */
+  readonly additions: number
   readonly tried: number
   readonly failed: number
 }
 
+interface Axes {
+  readonly domain: string
+  readonly operation: string
+  readonly constraints: readonly string[]
+  readonly faults: readonly string[]
+}
+
+/** Which tasks the composer drew from. */
+export type Space = Pick<ComposeRequest, 'domains' | 'operations'>
+
 /** The results of the students of one variant of a study on each task, summed over all seeds. */
-export function attemptsOf(study: string, variant: string, domains: readonly string[]): Attempts[] {
+export function attemptsOf(study: string, variant: string, space: Space): Attempts[] {
   const dir = `studies/results/${study}`
   const { cells } = readJson<{ cells: { variant: string; id: string }[] }>(`${dir}/cells.json`)
   const rewards = new Map<string, number[]>()
@@ -27,17 +39,17 @@ export function attemptsOf(study: string, variant: string, domains: readonly str
   }
   return [...rewards].map(([name, all]) => {
     const failed = all.filter((reward) => reward < 1).length
-    return { ...placeOf(name, domains), tried: all.length, failed }
+    return { ...placeOf(name.replace('new/', ''), space), tried: all.length, failed }
   })
 }
 
 /** Draws a task's position again: its number and the seed are all that takes. */
-function placeOf(name: string, domains: readonly string[]) {
-  const draft = composeTask({ seed, index: Number(name.slice(-6)), domains })
+function placeOf(name: string, space: Space) {
+  const draft = composeTask({ seed, index: Number(name.slice(-6)), ...space })
   if (draft.name !== name) throw new Error(`expected task ${name}, the composer draws ${draft.name}`)
-  const { metadata } = (draft.config ?? {}) as { metadata: { category: string; tags: string[]; difficulty: Level } }
-  const { category: domain, difficulty: level, tags } = metadata
-  return { name, domain, operation: tags[0] ?? '', level }
+  const { difficulty, axes } = (draft.config as { metadata: { difficulty: Level; axes: Axes } }).metadata
+  const { domain, operation, constraints, faults } = axes
+  return { name, domain, operation, level: difficulty, additions: constraints.length + faults.length }
 }
 
 /** Failures by level, easy first. */
