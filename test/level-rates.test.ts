@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { operationNames } from '../data/terminal-composer/compose/compose-task.ts'
 import { attemptsOf, rateOf, ratesByLevel } from '../bench/lib/level-rates.ts'
+import { operationNames } from '../data/terminal-composer/compose/compose-task.ts'
 import { domains, unseen } from '../studies/recipe.ts'
 
 test('students with enough traces fail harder tasks more often, and every kind that is easy whatever its input almost never', () => {
