@@ -18,13 +18,6 @@ export interface Attempts {
   readonly failed: number
 }
 
-interface Axes {
-  readonly domain: string
-  readonly operation: string
-  readonly constraints: readonly string[]
-  readonly faults: readonly string[]
-}
-
 /** Which tasks the composer drew from. */
 export type Space = Pick<ComposeRequest, 'domains' | 'operations'>
 
@@ -39,7 +32,7 @@ export function attemptsOf(study: string, variant: string, space: Space): Attemp
   }
   return [...rewards].map(([name, all]) => {
     const failed = all.filter((reward) => reward < 1).length
-    return { ...placeOf(name.replace('new/', ''), space), tried: all.length, failed }
+    return { ...placeOf(name, space), tried: all.length, failed }
   })
 }
 
@@ -47,9 +40,10 @@ export function attemptsOf(study: string, variant: string, space: Space): Attemp
 function placeOf(name: string, space: Space) {
   const draft = composeTask({ seed, index: Number(name.slice(-6)), ...space })
   if (draft.name !== name) throw new Error(`expected task ${name}, the composer draws ${draft.name}`)
-  const { difficulty, axes } = (draft.config as { metadata: { difficulty: Level; axes: Axes } }).metadata
-  const { domain, operation, constraints, faults } = axes
-  return { name, domain, operation, level: difficulty, additions: constraints.length + faults.length }
+  const { metadata } = (draft.config ?? {}) as { metadata: { category: string; tags: string[]; difficulty: Level } }
+  const { category: domain, difficulty: level, tags } = metadata
+  const [operation = '', ...additions] = tags
+  return { name, domain, operation, level, additions: additions.length }
 }
 
 /** Failures by level, easy first. */

@@ -43,7 +43,7 @@ describe.skipIf(missingPrograms().length > 0)('a terminal in a local sandbox (ne
       ...(cast && { cast }),
     })
     open.push(session)
-    await session.ready(hourMs)
+    await session.ready({ outputMs: hourMs, promptMs: hourMs })
     return session
   }
 

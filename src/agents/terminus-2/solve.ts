@@ -37,8 +37,8 @@ export interface Making {
   readonly shownCallSettings: Readonly<Record<string, unknown>>
 }
 
-/** How long to wait for the shell's first prompt. */
-const firstPromptMs = 3000
+/** How long to wait for the shell to start, and then for its first prompt. */
+const firstLimits = { outputMs: 30_000, promptMs: 3000 }
 
 /**
  * One run, from opening the terminal to the reason it stopped. All its state is created here, so that a task's steps do
@@ -90,7 +90,7 @@ interface Conversation extends Pick<AgentTerminal, 'session'> {
 /** The conversation itself. Its trajectory is rendered however it ends. */
 async function converse(at: AgentAt, making: Making, { client, signal, session }: Conversation): Promise<StopReason> {
   const { settings, identity: agent, shownCallSettings } = making
-  await session.ready(firstPromptMs, signal)
+  await session.ready(firstLimits, signal)
   const instruction = await fullInstruction({ ...at, signal }, making.template)
   const journal = await blame('store', () => openJournal(at.logsDir, at.mask))
   const calls = new Calls(client, settings, at.record, { signal, deadline: at.deadline })

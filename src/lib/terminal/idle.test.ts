@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { PromptWatch, promptMark } from './idle.ts'
 
 const longMs = 3_600_000
-const wait = { ms: longMs, untilIdle: true, isLastInput: false }
+const wait = { ms: longMs, wait: 'idle', isLastInput: false } as const
 
 test('a wait ends when the prompt is the last thing written', async () => {
   const watch = new PromptWatch()
@@ -49,7 +49,7 @@ test('a prompt that was there before does not count', async () => {
 test('a full wait does not look at prompts', async () => {
   const watch = new PromptWatch()
   let done = false
-  const waiting = watch.wait({ ...wait, ms: 80, untilIdle: false }).then(() => {
+  const waiting = watch.wait({ ...wait, ms: 80, wait: 'full' }).then(() => {
     done = true
   })
   watch.note(promptMark)

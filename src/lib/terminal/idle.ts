@@ -14,10 +14,10 @@ const quietMs = 15
 
 export interface WaitOptions {
   readonly ms: number
-  /** Return as soon as the shell is idle again; otherwise wait the full time. */
-  readonly untilIdle: boolean
-  /** No other input is waiting for the shell, so the next prompt ends it. */
-  readonly isLastInput: boolean
+  /** Return as soon as the shell writes anything, or is idle again; otherwise wait the full time. */
+  readonly wait: 'output' | 'idle' | 'full'
+  /** No other input is waiting for the shell, so the next prompt ends it; this is the default. */
+  readonly isLastInput?: boolean
   readonly signal?: AbortSignal
 }
 
@@ -44,8 +44,13 @@ export class PromptWatch {
     return this.tail === promptMark
   }
 
+  /** Whether there was any output yet. */
+  get isStarted(): boolean {
+    return this.tail !== ''
+  }
+
   /** Waits for the next prompt or until the time is up; only output from now on counts. One wait at a time. */
-  async wait({ ms, untilIdle, isLastInput, signal }: WaitOptions): Promise<void> {
+  async wait({ ms, wait, isLastInput = true, signal }: WaitOptions): Promise<void> {
     signal?.throwIfAborted()
     if (this.isOver) return
     let timer: NodeJS.Timeout | undefined
@@ -57,8 +62,9 @@ export class PromptWatch {
         this.onEnd = resolve
         stop = () => reject(signal?.reason)
         signal?.addEventListener('abort', stop, { once: true })
-        if (!untilIdle) return
+        if (wait === 'full') return
         this.onOutput = () => {
+          if (wait === 'output') return resolve()
           clearTimeout(quiet)
           if (!this.isAtPrompt) return
           quiet = setTimeout(() => this.afterReading(resolve), isLastInput ? 0 : quietMs)

@@ -31,6 +31,11 @@ export interface SendOptions {
   readonly signal?: AbortSignal
 }
 
+export interface ReadyLimits {
+  readonly outputMs: number
+  readonly promptMs: number
+}
+
 /** A user at a terminal: types, waits, looks. */
 export class TerminalSession {
   readonly screen: Screen
@@ -66,7 +71,7 @@ export class TerminalSession {
     const isPaste = paste && modes.bracketedPaste && /\n./s.test(keystrokes)
     const data = isPaste ? encodePaste(keystrokes) : encodeKeystrokes(keystrokes, modes, this.options.newline)
     const isLastInput = this.watch.isAtPrompt && /^[^\r\n]*[\r\n]$/.test(data)
-    const waiting = this.watch.wait({ ms, untilIdle: wait === 'idle', isLastInput, ...(signal && { signal }) })
+    const waiting = this.watch.wait({ ms, wait, isLastInput, ...(signal && { signal }) })
     if (data !== '') {
       this.options.cast?.input(data)
       this.pty.write(data)
@@ -74,10 +79,14 @@ export class TerminalSession {
     await waiting
   }
 
-  /** Waits for the first prompt, at most `ms`. */
-  async ready(ms: number, signal?: AbortSignal): Promise<void> {
-    if (this.watch.isAtPrompt) return
-    await this.watch.wait({ ms, untilIdle: true, isLastInput: true, ...(signal && { signal }) })
+  /**
+   * Waits for the first prompt, at most `promptMs` after the first output. On a busy machine a shell may take much longer
+   * to start than to go on from there, so the output itself may take `outputMs`.
+   */
+  async ready({ outputMs, promptMs }: ReadyLimits, signal?: AbortSignal): Promise<void> {
+    const more = signal && { signal }
+    if (!this.watch.isStarted) await this.watch.wait({ ms: outputMs, wait: 'output', ...more })
+    if (!this.watch.isAtPrompt) await this.watch.wait({ ms: promptMs, wait: 'idle', ...more })
   }
 
   /** What is new on the screen since the last look. */
