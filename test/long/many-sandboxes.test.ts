@@ -16,18 +16,19 @@ import local from '../../src/sandboxes/local/index.ts'
 import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
 
-const count = 1000
+/** Set OT_AGENT_TEST_SANDBOXES to 1000 to see what a large machine is asked for; that takes minutes. */
+const count = Number(process.env.OT_AGENT_TEST_SANDBOXES ?? 300)
 /** How many are started, queried or stopped at a time. */
 const width = 8
 /** For programs that start, query or stop sandboxes: far fewer than one extra per sandbox. */
 const spare = 150
 const hierarchies = '/sys/fs/cgroup'
-const group = join(hierarchies, `pids/ot-thousand-${process.pid}`)
-const scratch = mkdtempSync(join(tmpdir(), 'ot-thousand-'))
+const group = join(hierarchies, `pids/ot-many-${process.pid}`)
+const scratch = mkdtempSync(join(tmpdir(), 'ot-many-'))
 
 const skipReason = whyNot()
 const meta = skipReason === null ? {} : { skipReason }
-describe('a thousand local sandboxes under a process limit', { skip: skipReason !== null, meta }, () => {
+describe('hundreds of local sandboxes under a process limit', { skip: skipReason !== null, meta }, () => {
   const home = readFileSync('/proc/self/cgroup', 'utf8').match(/:pids:(.*)/)?.[1] ?? '/'
   afterAll(() => {
     move(join(hierarchies, 'pids', home))
@@ -40,7 +41,7 @@ describe('a thousand local sandboxes under a process limit', { skip: skipReason 
     const environment = plainEnvironment(join(scratch, 'environment'))
     mkdirSync(environment.dir)
     const provider = local.make(local.options.parse({ pids: 64 }), { env: {}, stateDir })
-    const lease = () => provider.lease({ owner: { job: 'thousand', trial: 'idle' }, environment })
+    const lease = () => provider.lease({ owner: { job: 'many', trial: 'idle' }, environment })
     // The first one creates what all of them share.
     await (await lease())[Symbol.asyncDispose]()
     move(group)
