@@ -12,6 +12,7 @@ export const common = {
     // One more than the cores of a small machine: tests often wait for a process.
     maxWorkers: 3,
     setupFiles: ['test/setup.ts'],
+    runner: './test/runner.ts',
   },
 }
 

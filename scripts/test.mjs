@@ -1,5 +1,6 @@
 // Runs the tests: node scripts/test.mjs [--long | --soak] [PATTERN...], where a pattern is part of a test file's path.
 // The last line is exactly `N passed, N failed, N skipped`; skipped tests are listed by name with their reason.
+// OT_AGENT_TEST_UNTIL is a time in seconds since 1970: what has not begun by then is skipped, too.
 import { createVitest } from 'vitest/node'
 
 const suite = ['long', 'soak'].find((name) => process.argv.includes(`--${name}`))
@@ -46,7 +47,7 @@ function countTest(counts, test, name) {
   const result = test.result()
   if (result.state === 'passed') counts.passed += 1
   else if (result.state === 'failed') counts.failed.push(`${name}: ${firstLine(result.errors[0])}`)
-  else if (result.state === 'skipped' && !isCutShort(test)) counts.skipped.push(name + skipReason(test, result))
+  else if (isSkipped(test, result) && !isCutShort(test)) counts.skipped.push(name + skipReason(test, result))
   else counts.failed.push(`${name}: did not run`)
 }
 
@@ -58,16 +59,23 @@ function isCutShort(test) {
   }
 }
 
-/**
- * The reason given to `ctx.skip(reason)`, in the `skipReason` meta of the test or an enclosing suite, or in the title.
- */
-function skipReason(test, result) {
-  if (result.note) return `: ${result.note}`
-  for (let at = test; at.type !== 'module'; at = at.parent) {
-    const reason = at.meta().skipReason
-    if (reason) return `: ${reason}`
-  }
+/** Tests of a suite that was skipped when its turn came have no result of their own. */
+function isSkipped(test, { state }) {
+  return state === 'skipped' || givenReason(test) !== undefined
+}
+
+function skipReason(test, { note }) {
+  const reason = note ?? givenReason(test)
+  if (reason) return `: ${reason}`
   return /\((needs|skipped)\b/.test(test.fullName) ? '' : ': switched off in its file'
+}
+
+/** The `skipReason` in the meta of a test, of an enclosing suite or of its file; undefined if there is none. */
+function givenReason(test) {
+  for (let at = test; ; at = at.parent) {
+    const reason = at.meta().skipReason
+    if (reason || at.type === 'module') return reason
+  }
 }
 
 function report({ passed, failed, skipped }) {

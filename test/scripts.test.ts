@@ -45,6 +45,17 @@ describe('scripts/test.mjs', () => {
     expect([run.lines.at(-1), run.status]).toEqual(['2 passed, 4 failed, 0 skipped', 1])
   })
 
+  test('skips, by name, what has not begun when its time is up', () => {
+    const until = Math.ceil(Date.now() / 1000) + 20
+    const wait = `await new Promise((r) => setTimeout(r, ${until * 1000 + 500} - Date.now()))`
+    const slow = (name: string) => `test('${name} begins', async () => { ${wait} }, 60_000); test('waits', () => {})`
+    const files = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`test/${name}.test.ts`, slow(name)]))
+    const run = runTests(files, { OT_AGENT_TEST_UNTIL: String(until) })
+    expect([run.lines.at(-1), run.status]).toEqual(['3 passed, 0 failed, 5 skipped', 0])
+    expect(run.lines.filter((line) => line.endsWith(' > waits: no time left'))).toHaveLength(4)
+    expect(run.lines.filter((line) => line.endsWith(' begins: no time left'))).toHaveLength(1)
+  })
+
   test('refuses a forgotten test.only', () => {
     const run = runTests({ 'test/only.test.ts': `test.only('alone', () => {}); test('forgotten', () => {})` })
     expect(run.status).toBe(1)
@@ -105,15 +116,23 @@ describe('scripts/setup.mjs', () => {
 })
 
 /** Runs scripts/test.mjs on a project with these files. */
-function runTests(files: Readonly<Record<string, string>>) {
+function runTests(files: Readonly<Record<string, string>>, more: NodeJS.ProcessEnv = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'project-'))
   symlinkSync(resolve('node_modules'), join(dir, 'node_modules'))
-  for (const name of ['scripts/test.mjs', 'vitest.config.ts', 'test/setup.ts', 'test/global-setup.ts']) copy(name, dir)
+  for (const name of [
+    'scripts/test.mjs',
+    'vitest.config.ts',
+    'test/setup.ts',
+    'test/runner.ts',
+    'test/global-setup.ts',
+  ])
+    copy(name, dir)
   for (const [name, body] of Object.entries(files)) {
     mkdirSync(dirname(join(dir, name)), { recursive: true })
     writeFileSync(join(dir, name), `import { beforeAll, describe, expect, test } from 'vitest'\n${body}\n`)
   }
-  return outcome(spawnSync(process.execPath, ['scripts/test.mjs'], { cwd: dir, encoding: 'utf8', env: bareEnv() }))
+  const env = { ...bareEnv(), ...more }
+  return outcome(spawnSync(process.execPath, ['scripts/test.mjs'], { cwd: dir, encoding: 'utf8', env }))
 }
 
 /** Runs .ci/run with a fake npm made of these shell lines. */
@@ -142,7 +161,7 @@ function copy(name: string, dir: string): void {
 /** The environment without the variables that the surrounding test run sets for its workers. */
 function bareEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(VITEST|NODE_ENV$|TEST$|MODE$)/.test(name)),
+    Object.entries(process.env).filter(([name]) => !/^(VITEST|NODE_ENV$|TEST$|MODE$|OT_AGENT_TEST_UNTIL$)/.test(name)),
   )
 }
 
