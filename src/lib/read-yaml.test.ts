@@ -36,5 +36,5 @@ test('a text with thousands of mistakes is refused at once, with the place of th
   expect(() => readYaml(`a: b{{\n${'{'.repeat(3000)}\n${'# x\n'.repeat(3000)}${'%s'.repeat(2000)}`)).toThrow(
     /at line \d+, column \d+$/,
   )
-  expect(performance.now() - begun).toBeLessThan(2000)
+  expect(performance.now() - begun).toBeLessThan(10_000)
 })
