@@ -16,7 +16,7 @@ import local from '../../src/sandboxes/local/index.ts'
 import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
 
-/** Set OT_AGENT_TEST_SANDBOXES to 1000 to see what a large machine is asked for; that takes minutes. */
+/** For a thousand, which take minutes: OT_AGENT_TEST_SANDBOXES=1000. */
 const count = Number(process.env.OT_AGENT_TEST_SANDBOXES ?? 300)
 /** How many are started, queried or stopped at a time. */
 const width = 8

@@ -44,8 +44,8 @@ export class PromptWatch {
     return this.tail === promptMark
   }
 
-  /** Whether there was any output yet. */
-  get isStarted(): boolean {
+  /** Whether the program has written anything. */
+  get hasWritten(): boolean {
     return this.tail !== ''
   }
 

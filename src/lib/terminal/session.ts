@@ -85,7 +85,7 @@ export class TerminalSession {
    */
   async ready({ outputMs, promptMs }: ReadyLimits, signal?: AbortSignal): Promise<void> {
     const more = signal && { signal }
-    if (!this.watch.isStarted) await this.watch.wait({ ms: outputMs, wait: 'output', ...more })
+    if (!this.watch.hasWritten) await this.watch.wait({ ms: outputMs, wait: 'output', ...more })
     if (!this.watch.isAtPrompt) await this.watch.wait({ ms: promptMs, wait: 'idle', ...more })
   }
 
