@@ -28,7 +28,7 @@ test('sources that have no pipeline here are task sets with a published name, or
 })
 
 describe.each(files)('%s', (name) => {
-  test('can be planned: its variants fit the recipe, and what is missing is named', { timeout: 300_000 }, async () => {
+  test('can be planned: its variants fit the recipe, and what is missing is named', async () => {
     const study = await loadStudy(name)
     const plan = await planStudy(study, { dir: 'runs/none', offline: true })
     expect(plan.variants.length).toBeGreaterThan(1)

@@ -42,8 +42,8 @@ export function onEachEngine(
       beforeAll(async () => {
         engine = await startEngine(name, options)
         await makeBase(engine.engine, more)
-      }, 120_000)
-      afterAll(() => engine.stop(), 60_000)
+      })
+      afterAll(() => engine.stop())
       const makeProvider = (options = {}) => {
         const all = { socket: engine.socket, base: baseImage, buildNetwork: 'none', ...options }
         return plugin.make(plugin.options.parse(all), { env: {}, stateDir })

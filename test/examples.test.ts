@@ -40,7 +40,7 @@ describe('run', needs('bwrap', 'unshare', 'nsenter'), () => {
     expect(saw.saw).toEqual(['root', '/app', 'customers.csv'])
   })
 
-  test('09-make-and-roll-out makes tasks of lines and rows of trials', { timeout: 120_000 }, () => {
+  test('09-make-and-roll-out makes tasks of lines and rows of trials', () => {
     const out = mkdtempSync(join(tmpdir(), 'recipe-'))
     const words = ['recipe', 'run', 'examples/09-make-and-roll-out.ts', '-o', out, '--json', '--quiet']
     const done = spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8' })
@@ -71,16 +71,14 @@ test('07-a-launch plans two jobs and hands none over', () => {
 })
 
 // test/e2e/ablate.test.ts runs 08-an-ablation.
-test('06-run-a-recipe makes the same, and has nothing left to do the second time', { timeout: 60_000 }, () => {
+test('06-run-a-recipe makes the same, and has nothing left to do the second time', () => {
   const out = mkdtempSync(join(tmpdir(), 'program-'))
   const output = run('06-run-a-recipe.ts', out)
   expect(output).toMatch(/^sample \d+ -> 6$/m)
   expect(run('06-run-a-recipe.ts', out)).toBe(output)
 })
 
-test('04-a-recipe makes prompt sets of six tasks, and has nothing left to do the second time', {
-  timeout: 60_000,
-}, () => {
+test('04-a-recipe makes prompt sets of six tasks, and has nothing left to do the second time', () => {
   const out = mkdtempSync(join(tmpdir(), 'recipe-'))
   const recipe = () => {
     const words = ['recipe', 'run', 'examples/04-a-recipe.ts', '-o', out, '--json', '--quiet']

@@ -57,7 +57,7 @@ const recipeLines = pages.flatMap(([path, text]) =>
 )
 test('guides run recipes', () => expect(recipeLines.length).toBeGreaterThan(3))
 
-test.each(recipeLines)('%s: recipe %s %s fits together', { timeout: 60_000 }, async (_, verb, words) => {
+test.each(recipeLines)('%s: recipe %s %s fits together', async (_, verb, words) => {
   const command = verb === 'check' ? check() : runCommand()
   const given = splitShellWords(words.trim()) ?? []
   if (!existsSync(given[0] ?? '')) throw new Error(`${given[0]} does not exist`)

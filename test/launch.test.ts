@@ -665,7 +665,7 @@ describe('tokens', () => {
     const killed = spawn('bash', ['-c', textOf('one', `mkdir ${once.draft}; touch ${half}; exec sleep 600`)], {
       ...{ detached: true, stdio: 'ignore' },
     })
-    await vi.waitFor(() => expect(existsSync(half)).toBe(true), { timeout: 30_000 })
+    await expect.poll(() => existsSync(half)).toBe(true)
     const ended = new Promise((done) => killed.once('exit', done))
     process.kill(-(killed.pid ?? 0), 'SIGKILL')
     await ended

@@ -57,7 +57,7 @@ test.each([
   ['placing a task where one is', 'place', ['a new', 'a old', 'b old']],
   ['removing what is unfinished', 'remove', ['a old', 'b old']],
   ['starting over', 'overwrite', ['a old', 'b old']],
-])('kill -9 at any step of %s leaves whole tasks only', { timeout: 120_000 }, async (_, what, may) => {
+])('kill -9 at any step of %s leaves whole tasks only', async (_, what, may) => {
   const dir = join(scratch, what)
   const seen = new Set<string>()
   for (let steps = 0, signal: string | null = 'SIGKILL'; signal !== null; steps++) {

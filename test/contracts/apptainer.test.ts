@@ -20,7 +20,7 @@ describe('apptainer', { skip: skipReason !== null, meta: skipReason === null ? {
   const image = process.env.OT_AGENT_TEST_APPTAINER_IMAGE ?? join(stateDir, isRoot ? 'base.sif' : 'base')
   beforeAll(async () => {
     if (!existsSync(image)) await buildApptainerImage(image, join(stateDir, 'root'))
-  }, 120_000)
+  })
   afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
 
   const groups = ControlGroups.find(`ot-agent-contract-${process.pid}`)

@@ -18,7 +18,7 @@ describe('an engine of our own', { skip: skipReason !== null, meta: skipReason =
   beforeAll(async () => {
     engine = await startEngine('docker')
     await makeBase(engine.engine)
-  }, 120_000)
+  })
   afterAll(async () => {
     await engine.stop()
     rmSync(stateDir, { recursive: true, force: true })

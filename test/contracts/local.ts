@@ -59,7 +59,7 @@ function manyLayersLaw(makeProvider: () => SandboxProvider, stateDir: string): v
     const owner = { job: 'layers', trial: 'one' }
     await using box = await makeProvider().lease({ owner, environment: plainEnvironment(context) })
     expect((await box.exec(['wc', '-l', '/said'])).stdout).toMatch(/^12 /)
-  }, 120_000)
+  })
 }
 
 /** A program may close its directory to everyone, and then an ordinary user cannot even look into it. */
@@ -76,7 +76,7 @@ function sharedMemoryLaw(makeProvider: () => SandboxProvider, stateDir: string):
       await box.freeze({})
       expect(await look()).toBe('1777 0')
     }
-  }, 60_000)
+  })
 }
 
 /** Users inside have other IDs outside, and only root inside may change their files. */
@@ -87,5 +87,5 @@ function logsLaw(makeProvider: () => SandboxProvider, stateDir: string): void {
     await box.exec(['sh', '-c', 'echo kept > /logs/agent/said; chown 1000 /logs/agent'])
     await box.freeze({})
     expect((await box.exec(['cat', '/logs/agent/said'])).stdout).toBe('kept\n')
-  }, 60_000)
+  })
 }

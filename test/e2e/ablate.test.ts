@@ -43,7 +43,7 @@ async function killedAt(words: readonly string[], said: string): Promise<void> {
 const stamps = (names: readonly string[]) => names.map((name) => statSync(join(dir, 'data/stages', name)).mtimeMs)
 
 withSandboxes('an ablation of three variants', () => {
-  test('runs from plan to report, and resumes after kill -9', { timeout: 300_000 }, async () => {
+  test('runs from plan to report, and resumes after kill -9', async () => {
     const plan = await program('plan', file, '--json')
     expect(plan.status, plan.stderr).toBe(0)
     expect(JSON.parse(plan.stdout)).toMatchObject({
@@ -99,7 +99,7 @@ withSandboxes('an ablation of three variants', () => {
   })
 })
 
-test('a command that outlived a killed run is stopped before its cell runs again', { timeout: 300_000 }, async () => {
+test('a command that outlived a killed run is stopped before its cell runs again', async () => {
   const stages = [
     { id: 'tasks', use: 'sources/task-folder', with: { path: resolve('examples/tasks') } },
     { id: 'prompts', use: 'exporters/rl', with: { trainers: ['trl'], validation: 0 } },

@@ -49,7 +49,7 @@ test('tasks shell wants a terminal', () => {
 })
 
 withSandboxes('with sandboxes', () => {
-  test('run --print-config prints a job file that runs, without secrets', { timeout: 180_000 }, () => {
+  test('run --print-config prints a job file that runs, without secrets', () => {
     const asked = ['-p', task, '-k', '2', '--job-name', 'printed', '-o', 'jobs', '--ae', 'API_KEY=not-for-files-1234']
     const { status, stdout } = ot('run', ...asked, '--print-config')
     expect(status).toBe(0)

@@ -15,9 +15,7 @@ mkdirSync(layersDir, { recursive: true })
 const provider = local.make({ pids: 512, verify: 'fresh' }, { env: {}, stateDir })
 
 withSandboxes('the cache of bases and layers', () => {
-  test('keeps to its limit: what was not used for the longest time goes, what a living sandbox uses stays', {
-    timeout: 300_000,
-  }, async () => {
+  test('keeps to its limit: what was not used for the longest time goes, what a living sandbox uses stays', async () => {
     const names = ['first', 'second', 'third']
     const layers: string[] = []
     for (const [nth, name] of names.entries()) {
@@ -56,9 +54,7 @@ withSandboxes('the cache of bases and layers', () => {
     await again[Symbol.asyncDispose]()
   })
 
-  test('a build that makes it too large makes room by itself, but not of what it uses', {
-    timeout: 300_000,
-  }, async () => {
+  test('a build that makes it too large makes room by itself, but not of what it uses', async () => {
     await runOnce('fourth')
     const before = layersNow()
     await runOnce('fifth', '--ek', 'cacheLimitGb=0')

@@ -18,9 +18,7 @@ const script = {
 }
 
 withSandboxes('environments that a model writes', () => {
-  test('are repaired until the task can be solved in them, proven, and dropped where nothing helps', {
-    timeout: 180_000,
-  }, () => {
+  test('are repaired until the task can be solved in them, proven, and dropped where nothing helps', () => {
     const [path, out] = [join(scratch, 'author.json'), join(scratch, 'authored')]
     writeFileSync(path, JSON.stringify(script))
     const rows = readFileSync('data/perturbed-docker/fixture.jsonl', 'utf8').split('\n').slice(0, 2)

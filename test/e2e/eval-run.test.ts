@@ -68,9 +68,7 @@ const evaluate = (model: string, ...more: string[]) =>
   )
 
 withSandboxes('eval run', () => {
-  test('uploads the traces of the job in the same command, and the registry links to them', {
-    timeout: 300_000,
-  }, async () => {
+  test('uploads the traces of the job in the same command, and the registry links to them', async () => {
     const hub = await HubStandIn.start()
     for (const [name, value] of Object.entries(hub.env)) vi.stubEnv(name, value)
     try {
@@ -107,7 +105,7 @@ withSandboxes('eval run', () => {
     }
   })
 
-  test('detects a difference of 20 points, and calls one of a point undecided', { timeout: 300_000 }, async () => {
+  test('detects a difference of 20 points, and calls one of a point undecided', async () => {
     const good = await evaluate('good')
     expect(good.status, good.stderr).toBe(0)
     expect(good.stderr).toMatch(

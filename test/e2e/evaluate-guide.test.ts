@@ -37,7 +37,7 @@ async function shell(line: string) {
 }
 
 withSandboxes('the guide to evaluations', () => {
-  test('its commands do what it shows', { timeout: 300_000 }, async () => {
+  test('its commands do what it shows', async () => {
     expect(lines[0]).toBe(serving)
     let printed = ''
     for (const line of lines.slice(1)) {

@@ -24,10 +24,7 @@ withSandboxes('ot-agent generate', () => {
   })
 
   for (const name of pipelines)
-    test.concurrent(`${name} makes tasks of its fixture that are proven`, {
-      ...needs(...(parts[name] ?? [])),
-      timeout: 600_000,
-    }, async () => {
+    test.concurrent(`${name} makes tasks of its fixture that are proven`, needs(...(parts[name] ?? [])), async () => {
       const out = join(scratch, 'generated', name)
       // The first four chores are of four kinds.
       const limit = name === 'terminal-bench-dev-set' ? '4' : '1'
@@ -41,9 +38,7 @@ withSandboxes('ot-agent generate', () => {
       expect(tasks.metadata.tasks).toBeGreaterThan(0)
     })
 
-  test.concurrent('tasks and traces come of one command, and are published to a folder', {
-    timeout: 600_000,
-  }, async () => {
+  test.concurrent('tasks and traces come of one command, and are published to a folder', async () => {
     const out = join(scratch, 'both')
     const published = join(scratch, 'published')
     const { status, stdout, stderr } = await generate(
@@ -85,9 +80,7 @@ withSandboxes('ot-agent generate', () => {
     })
   })
 
-  test.concurrent('a task with the words of a local benchmark is left out, unless configured otherwise', {
-    timeout: 600_000,
-  }, async () => {
+  test.concurrent('a task with the words of a local benchmark is left out, unless configured otherwise', async () => {
     const words = 'how many penguins swim past the lighthouse of Ushuaia on a quiet Sunday'
     const file = pipeline(
       'penguins',
@@ -109,7 +102,7 @@ withSandboxes('ot-agent generate', () => {
     expect(await made('all', '--no-decontaminate')).toMatchObject({ tasks: 2, rejects: {} })
   })
 
-  test.concurrent('a check that only tests whether a file exists is not a check', { timeout: 600_000 }, async () => {
+  test.concurrent('a check that only tests whether a file exists is not a check', async () => {
     const script = '#!/bin/sh\\nif [ -f /app/x ]; then r=1; else r=0; fi\\necho $r > /logs/verifier/reward.txt\\n'
     const file = pipeline(
       'vacuous',
@@ -124,7 +117,7 @@ withSandboxes('ot-agent generate', () => {
   })
 })
 
-test.concurrent('the guide’s pipelines run as they are printed', { timeout: 200_000 }, async () => {
+test.concurrent('the guide’s pipelines run as they are printed', async () => {
   const guide = readFileSync('docs/guides/your-own-source.md', 'utf8')
   const blocks = (language: string) => [...guide.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))]
   const [[, declared = ''] = [], [, asClass = ''] = []] = blocks('ts')
@@ -181,7 +174,7 @@ test.concurrent.each([
   expect(stderr).not.toMatch(/\n\s+at /)
 })
 
-test.concurrent('a killed run resumes, and makes no row twice', { timeout: 120_000 }, async () => {
+test.concurrent('a killed run resumes, and makes no row twice', async () => {
   const file = pipeline(
     'slow',
     `make: async ({ id }, { workDir }) => {

@@ -37,9 +37,7 @@ async function hint(teacher: object, ...answers: Parameters<typeof clientThat>) 
 }
 
 withSandboxes('augment/hints', () => {
-  test('hints come from what a scout did, and those that give it away are sent back', {
-    timeout: 120_000,
-  }, async () => {
+  test('hints come from what a scout did, and those that give it away are sent back', async () => {
     const { made, model } = await hint(
       { model: 'scripted', engine: 'scripted', options: { tasks } },
       replies(items("Type cat > /tmp/solution/solve.sh <<'END_OF_FILE' and go on")),
@@ -54,7 +52,7 @@ withSandboxes('augment/hints', () => {
     expect(model.asked[1]?.messages.at(-1)?.content).toContain('it gives the way away')
   })
 
-  test('a task its scout did not solve is dropped', { timeout: 120_000 }, async () => {
+  test('a task its scout did not solve is dropped', async () => {
     const { made, model } = await hint(
       { model: 'clueless', engine: 'scripted', options: { script: 'test/fixtures/stand-in/gives-up.json' } },
       replies(items('x')),

@@ -14,7 +14,6 @@ import { scratch, withSandboxes } from './kit.ts'
 
 const bin = resolve('bin/ot-agent.js')
 const nl2bash = 'data/nl2bash/generate.ts'
-const patient = { timeout: 300_000 }
 let hub: HubStandIn
 beforeAll(async () => {
   hub = await HubStandIn.start()
@@ -69,7 +68,7 @@ function filesBelow(dir: string): string[] {
   return names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }
 
-test('what generate publishes comes back as the same tasks', patient, async () => {
+test('what generate publishes comes back as the same tasks', async () => {
   const out = join(scratch, 'made')
   const made = await run([
     'generate',
@@ -102,7 +101,7 @@ test('what generate publishes comes back as the same tasks', patient, async () =
   for (const file of filesBelow(out)) expect(readFileSync(file, 'latin1'), file).not.toContain(hub.token)
 })
 
-test('--no-upload publishes nothing, and a dry run does nothing', patient, async () => {
+test('--no-upload publishes nothing, and a dry run does nothing', async () => {
   const out = join(scratch, 'kept')
   const words = ['generate', nl2bash, '--limit', '1', '--no-check', '--output-dir', out, '--target-repo', 'me/kept']
   const planned = await run([...words, '--dry-run'])
@@ -116,7 +115,7 @@ test('--no-upload publishes nothing, and a dry run does nothing', patient, async
   expect(refused.stderr).toContain('does not accept the token')
 })
 
-test('a dry run works offline, and a token that hf auth login stored is used and never shown', patient, async () => {
+test('a dry run works offline, and a token that hf auth login stored is used and never shown', async () => {
   const dir = join(scratch, 'small')
   mkdirSync(dir)
   writeFileSync(join(dir, 'rows.jsonl'), '{"a":1}\n')
@@ -134,7 +133,7 @@ test('a dry run works offline, and a token that hf auth login stored is used and
   expect(JSON.parse(done.stdout)).toMatchObject({ compared: true, commit: expect.any(String) })
 })
 
-test('a killed upload resumes and sends nothing twice', patient, async () => {
+test('a killed upload resumes and sends nothing twice', async () => {
   const dir = join(scratch, 'large')
   mkdirSync(dir)
   for (const word of ['a', 'b', 'c']) writeFileSync(join(dir, `${word}.parquet`), table({ word: [word] }))
@@ -155,7 +154,7 @@ test('a killed upload resumes and sends nothing twice', patient, async () => {
   expect(hub.repo('me/large').isPrivate).toBe(false)
 })
 
-test('the real sources of pipelines are datasets of the Hub', patient, async () => {
+test('the real sources of pipelines are datasets of the Hub', async () => {
   const put = (name: string, path: string, data: Buffer) => {
     const repo = hub.repo(name)
     const files = new Map(repo.commit('main')?.files ?? [])
@@ -193,7 +192,7 @@ test('the real sources of pipelines are datasets of the Hub', patient, async () 
 })
 
 withSandboxes('ot-agent generate --from-parquet', () => {
-  test('runs agents over packed tasks, and publishes their traces', patient, async () => {
+  test('runs agents over packed tasks, and publishes their traces', async () => {
     const made = join(scratch, 'packed-made')
     const words = [
       'generate',
@@ -240,7 +239,7 @@ withSandboxes('ot-agent generate --from-parquet', () => {
     expect(checked.status, checked.stderr).toBe(0)
   })
 
-  test('takes a file of this machine', patient, async () => {
+  test('takes a file of this machine', async () => {
     const made = join(scratch, 'local-made')
     await run(['generate', nl2bash, '--limit', '1', '--no-check', '--output-dir', made])
     const file = join(scratch, 'local.parquet')
@@ -263,7 +262,7 @@ withSandboxes('ot-agent generate --from-parquet', () => {
   })
 })
 
-test('squash asks at a terminal, and only a yes removes the history', patient, async () => {
+test('squash asks at a terminal, and only a yes removes the history', async () => {
   const repo = hub.repo('org/asked')
   repo.put('a.txt', 'a')
   for (const [typed, says, code] of [

@@ -38,9 +38,7 @@ async function judgedIn(dir: string) {
 }
 
 withSandboxes('a judge in a recipe', () => {
-  test('is paid for by the stage that verifies tasks: in its books, and out of its budget', {
-    timeout: 180_000,
-  }, async () => {
+  test('is paid for by the stage that verifies tasks: in its books, and out of its budget', async () => {
     const [one, two, three] = await rowsOf('one', 'two', 'three')
     const server = await startJudge(['m'], verdict(1))
     const judge = { model: 'm', apiBase: server.apiBase, options }
@@ -67,7 +65,7 @@ withSandboxes('a judge in a recipe', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test('scores the rollouts of every stage that names one, each on its own account', { timeout: 240_000 }, async () => {
+  test('scores the rollouts of every stage that names one, each on its own account', async () => {
     const root = join(scratch, 'rolled')
     await writeJudged(root, 'rolled')
     const server = await startJudge(['first', 'second', 'third'], verdict(0.5))
@@ -105,9 +103,7 @@ withSandboxes('a judge in a recipe', () => {
       })
   })
 
-  test('is replaced in a rehearsal by a comparison with the reference, which the report says', {
-    timeout: 180_000,
-  }, async () => {
+  test('is replaced in a rehearsal by a comparison with the reference, which the report says', async () => {
     const root = join(scratch, 'rehearsed')
     const rubric = (reference: string) => ({
       'tests/judge.json': JSON.stringify({ schema: 'judge/1', criteria: [{ name: 'kind', text: 'Kind.' }], reference }),
@@ -138,9 +134,7 @@ withSandboxes('a judge in a recipe', () => {
     await expect(rehearsed('unjudged-rehearsal', {})).rejects.toThrow('judged by a model')
   })
 
-  test('says whether a scout solved its task, so that there is something to hint at', {
-    timeout: 120_000,
-  }, async () => {
+  test('says whether a scout solved its task, so that there is something to hint at', async () => {
     const root = join(scratch, 'scouted')
     const row = (await taskRowOf(await writeJudged(root, 'scouted'), 'judged')) as TaskRow
     const server = await startJudge(['strict', 'mild'], verdict(0.5), verdict(1))

@@ -10,9 +10,7 @@ import { scratch, withSandboxes } from './kit.ts'
 const missing = (what: string) =>
   new RegExp(`^error: ${what} judged by a model, but no model was set\nhint: pass --judge-model.*\n$`)
 
-test('a pipeline whose tasks are judged makes none without a judge for agents’ work', {
-  timeout: 60_000,
-}, async () => {
+test('a pipeline whose tasks are judged makes none without a judge for agents’ work', async () => {
   const out = join(scratch, 'declared')
   const author = offlineWords('llm-verifier')
   const words = ['generate', 'data/llm-verifier/generate.ts', '--stage', 'both', '--output-dir', out, ...author]
@@ -46,7 +44,7 @@ export default definePipeline({
 `
 
 withSandboxes('a pipeline that says nothing of a judge', () => {
-  test('stops at its first task that needs one, and resumes from there', { timeout: 180_000 }, async () => {
+  test('stops at its first task that needs one, and resumes from there', async () => {
     const dir = join(scratch, 'now-and-then')
     await mkdir(dir)
     await writeFile(join(dir, 'generate.ts'), pipeline)

@@ -9,7 +9,7 @@ import { collect, key, ot, startJudge, verdict, writeJudged } from './judge-kit.
 import { scratch, withSandboxes } from './kit.ts'
 
 withSandboxes('a task that a model judges', () => {
-  test('is scored outside of the sandbox, where the key stays', { timeout: 180_000 }, async () => {
+  test('is scored outside of the sandbox, where the key stays', async () => {
     const test = `${collect}\nif [ -s /answer ]; then env > /logs/verifier/submission/env; fi`
     const dir = await writeJudged(scratch, 'judged', { test })
     const server = await startJudge(['m'], verdict(0.5))
@@ -32,7 +32,7 @@ withSandboxes('a task that a model judges', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('is proven by tasks check and by recipes, each with the judge it is given', { timeout: 180_000 }, async () => {
+  test('is proven by tasks check and by recipes, each with the judge it is given', async () => {
     const dir = await writeJudged(scratch, 'proven')
     const server = await startJudge(['m'], verdict(1))
     const checked = await ot('tasks', 'check', dir, '--repeats', '2', '--json', ...server.judge)
@@ -48,7 +48,7 @@ withSandboxes('a task that a model judges', () => {
     })
   })
 
-  test('is judged by the model that is named while it is made, too', { timeout: 180_000 }, async () => {
+  test('is judged by the model that is named while it is made, too', async () => {
     const server = await startJudge(['m'], praise)
     const out = join(scratch, 'made')
     const author = offlineWords('llm-verifier')
@@ -59,9 +59,7 @@ withSandboxes('a task that a model judges', () => {
     expect(await judgeSums(join(out, '.work'))).toMatchObject({ requests: server.requests.length })
   })
 
-  test('costs what its judge charges, which counts against the budget and has a separate line', {
-    timeout: 180_000,
-  }, async () => {
+  test('costs what its judge charges, which counts against the budget and has a separate line', async () => {
     const toml = 'artifacts = ["/answer"]\n[verifier]\nenvironment_mode = "separate"\n'
     const task = await writeJudged(scratch, 'paid', { toml })
     const server = await startJudge(['m'], says('no verdict'), verdict(0.5))
@@ -79,9 +77,7 @@ withSandboxes('a task that a model judges', () => {
     expect((await ot('jobs', 'show', job)).stdout).toContain('judge: 3 requests, 33 in, 9 out, cost unknown')
   })
 
-  test('is paid for in money, and tried again where the judge came to no verdict', {
-    timeout: 180_000,
-  }, async () => {
+  test('is paid for in money, and tried again where the judge came to no verdict', async () => {
     const task = await writeJudged(scratch, 'priced')
     const server = await startJudge(['m'], says('no verdict'))
     const prices = { input_cost_per_token: 0.01, output_cost_per_token: 0.01 }
@@ -104,7 +100,7 @@ withSandboxes('a task that a model judges', () => {
   })
 })
 
-test('every command that runs tests names the option when there is no judge', { timeout: 60_000 }, async () => {
+test('every command that runs tests names the option when there is no judge', async () => {
   const dir = await writeJudged(scratch, 'unjudged')
   const twoLines = /^error: task .*unjudged is judged by a model, but no model was set\nhint: pass --judge-model.*\n$/
   for (const words of [
@@ -116,9 +112,7 @@ test('every command that runs tests names the option when there is no judge', { 
   expect(stray).toMatchObject({ code: 2, stderr: expect.stringContaining('--judge-model') })
 })
 
-test('a judge without an address, or one that does not answer, is the user’s mistake', {
-  timeout: 60_000,
-}, async () => {
+test('a judge without an address, or one that does not answer, is the user’s mistake', async () => {
   const dir = await writeJudged(scratch, 'mistaken')
   expect((await run('oracle', dir, ['--judge-model', 'nobody-knows'])).code).toBe(2)
   const gone = ['--judge-model', 'm', '--judge-api-base', 'http://127.0.0.1:9/v1']

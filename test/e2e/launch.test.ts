@@ -23,7 +23,7 @@ test('a launch on this machine makes tasks, publishes them after, and is written
   expect(existsSync(join(scratch, 'published'))).toBe(true)
   expect(readdirSync(dir)).toEqual(expect.arrayContaining(['configs', 'launches', 'logs', 'outputs', 'sbatch_scripts']))
   expect(ot('launch', 'logs', id, '--experiments-dir', dir).stdout).toContain('2 tasks of 2 rows')
-}, 240_000)
+})
 
 test('what comes after a job that failed is not run, and resume would hand both over again', () => {
   const dir = join(scratch, 'bad')
@@ -39,7 +39,7 @@ test('what comes after a job that failed is not run, and resume would hand both 
   expect(existsSync(target)).toBe(false)
   const told = JSON.parse(ot('launch', 'resume', id, '--experiments-dir', dir, '--dry-run', '--json').stdout)
   expect(told.jobs).toEqual({ tasks: null, 'upload-tasks': null })
-}, 240_000)
+})
 
 test('a process whose share holds no task is done at once', () => {
   const words = [
@@ -54,7 +54,7 @@ test('a process whose share holds no task is done at once', () => {
   const { status, stdout, stderr } = ot('generate', ...words, '--output-dir', join(scratch, 'share'), '--no-upload')
   expect(status, stderr).toBe(0)
   expect(stdout).toContain('0 trials')
-}, 120_000)
+})
 
 test('options may be spelt with underscores, and what is handed on to a job is not touched', () => {
   const words = [
@@ -68,7 +68,7 @@ test('options may be spelt with underscores, and what is handed on to a job is n
   expect(status, stderr).toBe(0)
   expect(stdout).toContain('--input-dir /data/my_dir')
   expect(stdout).toContain('a/my_repo')
-}, 60_000)
+})
 
 test('a launch that cannot be read hides no other, and is refused in two lines', () => {
   const dir = join(scratch, 'damaged')
@@ -81,7 +81,7 @@ test('a launch that cannot be read hides no other, and is refused in two lines',
   expect(told).toMatchObject({ status: 2, stderr: expect.stringMatching(/^error: .+launch\.json.+\nhint: .+\n$/) })
   const init = ot('launch', 'cluster', 'init', 'mine', '--out', '/etc/passwd/mine.yaml')
   expect(init).toMatchObject({ status: 2, stderr: expect.stringMatching(/^error: .+\nhint: .+\n$/) })
-}, 60_000)
+})
 
 withSandboxes('a launch with agents', () => {
   test('trials of a pipeline are packed where that is asked for', () => {
@@ -94,7 +94,7 @@ withSandboxes('a launch with agents', () => {
     const [job = ''] = readdirSync(join(dir, 'jobs'))
     expect(readdirSync(join(dir, 'jobs', job))).toContain('packed')
     expect(readdirSync(join(dir, 'jobs', job)).filter((name) => name.includes('__'))).toEqual([])
-  }, 120_000)
+  })
 
   test('gives its sandboxes back when it is cancelled', async () => {
     const dir = join(scratch, 'cancelled')
@@ -105,7 +105,7 @@ withSandboxes('a launch with agents', () => {
     expect(ot('launch', 'cancel', id, '--experiments-dir', dir).status).toBe(0)
     expect(watch(dir, id, 3)).toEqual({ traces: 'cancelled' })
     expect(left()).toEqual([])
-  }, 120_000)
+  })
 })
 
 test('a server ends when the only job that needs it is cancelled', async () => {
@@ -122,7 +122,7 @@ test('a server ends when the only job that needs it is cancelled', async () => {
   expect(JSON.parse(ot(...cancel).stdout).cancelled).toHaveLength(3)
   expect(watch(dir, id, 3)).toEqual({ server: 'cancelled', eval: 'cancelled', report: 'cancelled' })
   expect(existsSync(join(dir, 'launches', id, 'endpoint.json'))).toBe(false)
-}, 120_000)
+})
 
 test('the same launch goes through SkyPilot, with a sky command that runs its tasks here', () => {
   const dir = join(scratch, 'sky')
@@ -141,7 +141,7 @@ test('the same launch goes through SkyPilot, with a sky command that runs its ta
   expect(watch(dir, sent.stdout.trim(), 0)).toEqual({ tasks: 'done', 'upload-tasks': 'done' })
   expect(readdirSync(join(dir, 'outputs/tasks/tasks'))).toHaveLength(2)
   expect(ot('launch', 'logs', sent.stdout.trim(), '--experiments-dir', dir).stdout).toContain('2 tasks of 2 rows')
-}, 240_000)
+})
 
 function launch(dir: string, ...words: string[]): string {
   return submit(dir, '--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts', ...words)

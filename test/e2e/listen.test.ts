@@ -102,7 +102,7 @@ withSandboxes('a listener that evaluates by itself', () => {
       existsSync(join(place, 'jobs', evaluationName({ benchmark: 'words@1', model: 'org/one' }), 'result.json')),
     ).toBe(true)
     expect([...pidsIn('servers'), ...pidsIn('workers')].some(isAlive)).toBe(false)
-  }, 120_000)
+  })
 
   /** A listener that was killed while its server ran; `left` is one of the server's processes. */
   async function killedWithServer(registry: string) {
@@ -128,7 +128,7 @@ withSandboxes('a listener that evaluates by itself', () => {
     expect(isAlive(left)).toBe(false)
     expect(pidsIn('servers').some(isAlive)).toBe(false)
     expect(JSON.parse((await ot(registry, 'clean', '--json').ended).stdout).servers).toEqual([])
-  }, 120_000)
+  })
 
   test('what it leaves running when it is killed is stopped by the next listener', async () => {
     const registry = await registryWith('orphaned', 'org/four')
@@ -138,7 +138,7 @@ withSandboxes('a listener that evaluates by itself', () => {
     expect(next.stderr).toContain(`stopped the server bash that process ${child.pid} left`)
     expect(next.stdout).toBe('0 done, 1 running, 0 waiting, 0 failed\n')
     expect([...pidsIn('servers'), left].some(isAlive)).toBe(false)
-  }, 120_000)
+  })
 
   test('launches a model, follows the launch, and its server ends', async () => {
     const registry = await registryWith('launched', 'org/three')
@@ -147,7 +147,7 @@ withSandboxes('a listener that evaluates by itself', () => {
     expect({ status, stdout }, stderr).toEqual({ status: 0, stdout: '1 done, 0 running, 0 waiting, 0 failed\n' })
     expect(stderr).toContain('org/three: 100.0 %')
     expect([...pidsIn('servers'), ...pidsIn('workers')].some(isAlive)).toBe(false)
-  }, 180_000)
+  })
 
   test('a launch of a killed listener is followed by the next one, not repeated', async () => {
     const registry = await registryWith('adopted', 'org/five')
@@ -169,5 +169,5 @@ withSandboxes('a listener that evaluates by itself', () => {
     expect(pidsIn('waiting')).toHaveLength(1)
     expect(pidsIn('servers')).toHaveLength(before + 1)
     expect([...pidsIn('servers'), ...pidsIn('workers')].some(isAlive)).toBe(false)
-  }, 180_000)
+  })
 })

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-const minutes = { timeout: 120_000 }
 let dir = ''
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'ot-agent-own-stages-'))
@@ -32,7 +31,7 @@ async function edit(file: string, from: string, to: string): Promise<void> {
 const run = (recipe = 'recipe.ts') => program('recipe', 'run', join(dir, recipe), '-o', join(dir, 'out'), '--json')
 const linesOut = () => readFile(join(dir, 'out/out/text-file/lines.txt'), 'utf8')
 
-test('one of every kind runs by its path, and the lock knows the code of each', minutes, async () => {
+test('one of every kind runs by its path, and the lock knows the code of each', async () => {
   const { status, stdout, stderr } = run()
   expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' })
   const { stages } = JSON.parse(stdout)
@@ -50,7 +49,7 @@ test('one of every kind runs by its path, and the lock knows the code of each', 
   for (const { code } of lock.stages) expect(code).toMatch(/^[0-9a-f]{64}$/)
 })
 
-test('changed code rebuilds its rows and those of later stages, and nothing else', minutes, async () => {
+test('changed code rebuilds its rows and those of later stages, and nothing else', async () => {
   const built = () =>
     [...run().stderr.matchAll(/^stage \d\/\d ([\w+ -]+): \d+ rows?, \d+s$/gm)].map(([, title]) => title)
   expect(built()).toEqual([])
@@ -76,7 +75,7 @@ test.each([
   ['a kind without its parts', './bad/partless.ts', {}, /expected a filter with takes and keep, got no keep/],
   ['a verdict that is no reason', './bad/shouts.ts', {}, /keep\(\) returned "NO!", expected true or the reason/],
   ['a bug', './bad/throws.ts', {}, /throws\.ts: Cannot read properties of undefined.*\n.*throws\.ts:5/],
-])('%s ends in two lines that say where', minutes, async (_, use, options, told) => {
+])('%s ends in two lines that say where', async (_, use, options, told) => {
   const plugin = (made: string) =>
     `export default {\n  name: 'bad', summary: 'bad', options: { safeParse: (data) => ({ success: true, data }) },\n  make: () => (${made}),\n}\n`
   await rm(join(dir, 'bad'), { recursive: true, force: true })
@@ -105,7 +104,7 @@ test.each([
   expect(stderr).not.toMatch(/^ {4}at /m)
 })
 
-test('a run that leaves no row says which stage dropped the last one, and ends with 3', minutes, async () => {
+test('a run that leaves no row says which stage dropped the last one, and ends with 3', async () => {
   const stages = [
     { use: './stages/lines.ts', with: { path: 'stages/proverbs.txt' } },
     { use: './stages/count-words.ts' },

@@ -30,10 +30,7 @@ function generate(pipeline: string, ...words: string[]) {
   return { out, names: readdirSync(join(out, 'tasks')), rejects: JSON.parse(stdout).tasks.metadata.rejects }
 }
 
-test('a question is tried by example, by program and by rubric, in this order', {
-  ...needs('bwrap'),
-  timeout: 200_000,
-}, () => {
+test('a question is tried by example, by program and by rubric, in this order', needs('bwrap'), () => {
   const ways = (site: string) => {
     const { out, names, rejects } = generate('stackexchange', '--site', site, '--kind', 'all')
     const lineage = (name: string) => readFileSync(join(out, 'tasks', name, 'task.toml'), 'utf8')
@@ -54,13 +51,13 @@ test('a question is tried by example, by program and by rubric, in this order', 
   expect(ways('codereview').ways).toEqual(['codereview-10 by-rubric', 'codereview-12 by-example'])
 })
 
-test('questions whose example cannot be run are left out', { timeout: 200_000 }, () => {
+test('questions whose example cannot be run are left out', () => {
   const { names, rejects } = generate('stackexchange', '--site', 'tezos', '--kind', 'example')
   expect(names).toHaveLength(1)
   expect(Object.keys(rejects)).toEqual(['no-checkable-answer'])
 })
 
-test('a question keeps its title and its code, and the answer stays with the tests', { timeout: 200_000 }, () => {
+test('a question keeps its title and its code, and the answer stays with the tests', () => {
   const { out } = generate('stackexchange', '--site', 'tor', '--kind', 'example')
   const [name = ''] = readdirSync(join(out, 'tasks'))
   const instruction = readFileSync(join(out, 'tasks', name, 'instruction.md'), 'utf8')
@@ -69,28 +66,25 @@ test('a question keeps its title and its code, and the answer stays with the tes
   expect(instruction).not.toContain('uniq -c')
 })
 
-test('Python that is used counts, other snippets do not', { timeout: 200_000 }, () => {
+test('Python that is used counts, other snippets do not', () => {
   const { names, rejects } = generate('staqc', '--subset', 'sca_python')
   expect(names).toHaveLength(6)
   expect(rejects).toEqual({ 'no-checkable-answer': 2 })
 })
 
-test('a dump of one’s own is read as the fixture is', { timeout: 200_000 }, () => {
+test('a dump of one’s own is read as the fixture is', () => {
   const path = join(scratch, 'Posts.xml')
   writeFileSync(path, readFileSync('data/stackexchange/fixtures/superuser.xml'))
   expect(generate('stackexchange', '--source', path, '--kind', 'example').names).toHaveLength(2)
 })
 
-test('programs from elsewhere solve problems whose editorial shows none', { timeout: 200_000 }, () => {
+test('programs from elsewhere solve problems whose editorial shows none', () => {
   const path = join(scratch, 'programs.jsonl')
   writeFileSync(path, `${JSON.stringify({ id: '8003/A', code: 'print(1)\n' })}\n`)
   expect(generate('codeforces', '--solutions', path).names).toHaveLength(8)
 })
 
-test('every table format is read back by the check, whatever is in the cells', {
-  ...needs('python3'),
-  timeout: 200_000,
-}, () => {
+test('every table format is read back by the check, whatever is in the cells', needs('python3'), () => {
   const dir = join(scratch, 'formats')
   mkdirSync(dir, { recursive: true })
   const table = {
@@ -114,25 +108,26 @@ test('every table format is read back by the check, whatever is in the cells', {
   }
 })
 
-test('a bug of a checkout of Defects4J becomes a task without the tests that show it', {
-  ...needs('bwrap', 'git', 'javac', '/usr/share/java/junit4.jar'),
-  timeout: 600_000,
-}, () => {
-  const dir = join(scratch, 'checkout')
-  const revision = makeCheckout(dir)
-  const { out, names, rejects } = generate('defects4j', '--source', 'real', '--input-dir', dir)
-  expect({ names, rejects }).toEqual({ names: ['defects4j-Tariffs-1'], rejects: { 'unreadable-row': 1 } })
-  const read = (path: string) => readFileSync(join(out, 'tasks/defects4j-Tariffs-1', path), 'utf8')
-  const instruction = read('instruction.md')
-  expect(instruction).toMatch(/^# tariffs: Heavy things have a price below zero\n/)
-  expect(instruction).toContain('assertEquals(245, tariff.total(5, 9000, 100));')
-  expect(instruction).toContain('expected:<245> but was:<244>')
-  expect(instruction).not.toContain('leavesOutWhatIsTooHeavy')
-  expect(read('task.toml')).toContain(revision)
-  const seen = 'environment/repo/src/test/java/org/example/tariffs/TariffTest.java'
-  expect(read(seen)).toContain('refusesOverlaps')
-  expect(read(seen)).not.toContain('leavesOutWhatIsTooHeavy')
-  expect(readdirSync(join(out, 'tasks/defects4j-Tariffs-1/environment/repo')).sort()).toEqual(['README.md', 'src'])
-  expect(read('tests/fail-to-pass.txt')).toBe('org.example.tariffs.TariffTest::leavesOutWhatIsTooHeavy\n')
-  expect(read('tests/pass-to-pass.txt').trim().split('\n')).toHaveLength(7)
-})
+test(
+  'a bug of a checkout of Defects4J becomes a task without the tests that show it',
+  needs('bwrap', 'git', 'javac', '/usr/share/java/junit4.jar'),
+  () => {
+    const dir = join(scratch, 'checkout')
+    const revision = makeCheckout(dir)
+    const { out, names, rejects } = generate('defects4j', '--source', 'real', '--input-dir', dir)
+    expect({ names, rejects }).toEqual({ names: ['defects4j-Tariffs-1'], rejects: { 'unreadable-row': 1 } })
+    const read = (path: string) => readFileSync(join(out, 'tasks/defects4j-Tariffs-1', path), 'utf8')
+    const instruction = read('instruction.md')
+    expect(instruction).toMatch(/^# tariffs: Heavy things have a price below zero\n/)
+    expect(instruction).toContain('assertEquals(245, tariff.total(5, 9000, 100));')
+    expect(instruction).toContain('expected:<245> but was:<244>')
+    expect(instruction).not.toContain('leavesOutWhatIsTooHeavy')
+    expect(read('task.toml')).toContain(revision)
+    const seen = 'environment/repo/src/test/java/org/example/tariffs/TariffTest.java'
+    expect(read(seen)).toContain('refusesOverlaps')
+    expect(read(seen)).not.toContain('leavesOutWhatIsTooHeavy')
+    expect(readdirSync(join(out, 'tasks/defects4j-Tariffs-1/environment/repo')).sort()).toEqual(['README.md', 'src'])
+    expect(read('tests/fail-to-pass.txt')).toBe('org.example.tariffs.TariffTest::leavesOutWhatIsTooHeavy\n')
+    expect(read('tests/pass-to-pass.txt').trim().split('\n')).toHaveLength(7)
+  },
+)

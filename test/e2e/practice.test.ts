@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { makeTempDir, writeTree } from '../make-task.ts'
 import { needs } from '../needs.ts'
 
@@ -80,62 +80,55 @@ async function practice(method: string) {
   return { rows, solved: Math.round(values.practice_1_solved! * 12) }
 }
 
-test('rejection learns from every attempt that solved its task, and from no other', {
-  ...needs('bwrap'),
-  timeout: 120_000,
-}, async () => {
+test('rejection learns from every attempt that solved its task, and from no other', needs('bwrap'), async () => {
   const { rows, solved } = await practice('rejection')
   expect(rows).toHaveLength(solved)
   expect(rows.every(({ weight, messages }) => weight === 1 && messages.at(-1)?.role === 'assistant')).toBe(true)
 })
 
-test('gradient weighs attempts by how much better they were than the others at their task', {
-  ...needs('bwrap'),
-  timeout: 120_000,
-}, async () => {
-  const { rows } = await practice('gradient')
-  for (const task of ['heads', 'tails']) {
-    const weights = rows.filter((row) => row.task === task).map(({ weight }) => weight)
-    expect([0, 6]).toContain(weights.length)
-    const won = weights.filter((weight) => weight > 0)
-    expect(weights.reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(0)
-    for (const weight of won) expect(weight).toBeCloseTo(1 - won.length / 6)
-  }
-})
+test(
+  'gradient weighs attempts by how much better they were than the others at their task',
+  needs('bwrap'),
+  async () => {
+    const { rows } = await practice('gradient')
+    for (const task of ['heads', 'tails']) {
+      const weights = rows.filter((row) => row.task === task).map(({ weight }) => weight)
+      expect([0, 6]).toContain(weights.length)
+      const won = weights.filter((weight) => weight > 0)
+      expect(weights.reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(0)
+      for (const weight of won) expect(weight).toBeCloseTo(1 - won.length / 6)
+    }
+  },
+)
 
-test('teacher, the control, trains further on the data and attempts nothing', {
-  ...needs('bwrap'),
-  timeout: 120_000,
-}, async () => {
+test('teacher, the control, trains further on the data and attempts nothing', needs('bwrap'), async () => {
   const { out, dir, values } = await runCell('teacher')
   expect(readFileSync(join(out, 'practice/1/student/data'), 'utf8').trim()).toBe(dir)
   expect([existsSync(join(out, 'practice/1/jobs')), values.practice_1_solved]).toEqual([false, undefined])
 })
 
-test('trials whose server died are tried again with a new one', {
-  ...needs('bwrap'),
-  timeout: 300_000,
-}, async () => {
+test('trials whose server died are tried again with a new one', needs('bwrap'), async () => {
   const { dir, values } = await runCell('teacher', (dir) => writeFileSync(join(dir, 'dies'), ''))
   expect([existsSync(join(dir, 'dies')), values.new_unscored]).toEqual([false, 0])
 })
 
-test('a cell that was killed leaves no server behind, and the same command finishes it', {
-  ...needs('bwrap', 'setpriv'),
-  timeout: 300_000,
-}, async () => {
-  const { out, args } = await makeCell('none')
-  const killed = spawn(process.execPath, args, { stdio: 'ignore' })
-  await vi.waitUntil(() => existsSync(join(out, 'jobs/new-1')), { timeout: 100_000 })
-  killed.kill('SIGKILL')
-  const writtenMs = () => statSync(join(out, 'jobs/.port-new-1')).mtimeMs
-  const firstMs = writtenMs()
-  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-  expect(status, stderr).toBe(0)
-  expect(existsSync(join(out, 'result.json'))).toBe(true)
-  // A rerun that is killed too must not lose the port.
-  expect(writtenMs()).toBe(firstMs)
-})
+test(
+  'a cell that was killed leaves no server behind, and the same command finishes it',
+  needs('bwrap', 'setpriv'),
+  async () => {
+    const { out, args } = await makeCell('none')
+    const killed = spawn(process.execPath, args, { stdio: 'ignore' })
+    await expect.poll(() => existsSync(join(out, 'jobs/new-1'))).toBe(true)
+    killed.kill('SIGKILL')
+    const writtenMs = () => statSync(join(out, 'jobs/.port-new-1')).mtimeMs
+    const firstMs = writtenMs()
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+    expect(status, stderr).toBe(0)
+    expect(existsSync(join(out, 'result.json'))).toBe(true)
+    // A rerun that is killed too must not lose the port.
+    expect(writtenMs()).toBe(firstMs)
+  },
+)
 
 test('--help says how it is called, and an unknown option is refused without a stack', () => {
   const call = (option: string) =>

@@ -38,7 +38,6 @@ async function recipe(name: string, stages: readonly object[]): Promise<string> 
 }
 
 const own = { id: 'own', use: 'sources/pipeline', with: { pipeline: './data/own/generate.ts', args: { check: false } } }
-const minutes = { timeout: 120_000 }
 
 async function missingOf(file: string, env: Readonly<Record<string, string>> = {}, ...more: string[]) {
   const { status, stdout, stderr } = await program(['recipe', 'check', file, '--json', ...more], env)
@@ -48,7 +47,7 @@ async function missingOf(file: string, env: Readonly<Record<string, string>> = {
 }
 
 describe('recipe check', () => {
-  test('finds pipelines and files from the recipe, wherever it is called, and writes nothing', minutes, async () => {
+  test('finds pipelines and files from the recipe, wherever it is called, and writes nothing', async () => {
     await writeFile(join(dir, 'mine/rows.jsonl'), '{"nl": "list files", "bash": "find . -type f"}\n')
     const file = await recipe('paths', [
       { ...own, with: { ...own.with, args: { check: false, source: 'rows.jsonl' } } },
@@ -60,7 +59,7 @@ describe('recipe check', () => {
     expect(typed).toMatchObject({ status: 3, stdout: expect.stringContaining(join(dir, 'elsewhere/rows.jsonl')) })
   })
 
-  test('lists everything that is missing, each with what provides it', minutes, async () => {
+  test('lists everything that is missing, each with what provides it', async () => {
     const file = await recipe('lacking', [
       { ...own, with: { ...own.with, args: { check: false, source: 'none.jsonl' } } },
       { id: 'tasks', use: 'sources/task-folder', with: { path: 'no-such-folder' } },
@@ -97,7 +96,7 @@ describe('recipe check', () => {
     expect(await readdir(join(dir, 'elsewhere'))).toEqual([])
   })
 
-  test('asks a model server for the model, and takes a server that is named', minutes, async () => {
+  test('asks a model server for the model, and takes a server that is named', async () => {
     const server = createServer((_, response) =>
       response.end(JSON.stringify({ object: 'list', data: [{ id: 'served' }] })),
     ).listen(0, '127.0.0.1')
@@ -121,7 +120,7 @@ describe('recipe check', () => {
       /unknown argument "colour"/,
     ],
     ['a wrong option of an engine', { ...own, id: 'x' }, /stage length.*temprature/],
-  ])('a recipe with %s is wrong, in two lines', minutes, async (name, source, message) => {
+  ])('a recipe with %s is wrong, in two lines', async (name, source, message) => {
     const model = { model: 'scripted/x', engine: 'scripted', options: { temprature: 1 } }
     const length = name.includes('engine')
       ? [{ id: 'length', use: 'filters/tasks/response-length', with: { model } }]
@@ -134,7 +133,7 @@ describe('recipe check', () => {
   })
 })
 
-test('a run that has everything continues when its sources are gone', minutes, async () => {
+test('a run that has everything continues when its sources are gone', async () => {
   const needed = join(dir, 'mine/needed.txt')
   await writeFile(needed, 'anything\n')
   await writeFile(
@@ -157,24 +156,20 @@ export default definePlugin({
   expect(anew).toMatchObject({ status: 3, stdout: '', stderr: expect.stringContaining('like: what it looks at') })
 })
 
-test(
-  'a stage is made again when the examples that it learned from changed, and stops when they are gone',
-  minutes,
-  async () => {
-    const examples = ['good.jsonl', 'bad.jsonl'].map((name) => join(dir, 'mine', name))
-    for (const example of examples) await writeFile(example, '{"instruction": "List the files of a folder."}\n')
-    const file = await recipe('examples', [
-      own,
-      { id: 'like', use: 'filters/tasks/classifier', with: { positives: 'good.jsonl', negatives: 'bad.jsonl' } },
-      { id: 'prompts', use: 'exporters/rl' },
-    ])
-    const run = ['recipe', 'run', file, '-o', join(dir, 'examples'), '-q', '--json']
-    expect(await program(run)).toMatchObject({ status: 0 })
-    expect(JSON.parse((await program(run)).stdout).cached).toEqual(['own', 'like'])
-    await writeFile(examples[0] ?? '', '{"instruction": "Sort the lines of a file."}\n')
-    expect(JSON.parse((await program(run)).stdout).cached).toEqual(['own'])
-    await rm(examples[0] ?? '')
-    const gone = await program(run)
-    expect(gone).toMatchObject({ status: 3, stdout: '', stderr: expect.stringMatching(/like.*good\.jsonl.*\nhint: /) })
-  },
-)
+test('a stage is made again when the examples that it learned from changed, and stops when they are gone', async () => {
+  const examples = ['good.jsonl', 'bad.jsonl'].map((name) => join(dir, 'mine', name))
+  for (const example of examples) await writeFile(example, '{"instruction": "List the files of a folder."}\n')
+  const file = await recipe('examples', [
+    own,
+    { id: 'like', use: 'filters/tasks/classifier', with: { positives: 'good.jsonl', negatives: 'bad.jsonl' } },
+    { id: 'prompts', use: 'exporters/rl' },
+  ])
+  const run = ['recipe', 'run', file, '-o', join(dir, 'examples'), '-q', '--json']
+  expect(await program(run)).toMatchObject({ status: 0 })
+  expect(JSON.parse((await program(run)).stdout).cached).toEqual(['own', 'like'])
+  await writeFile(examples[0] ?? '', '{"instruction": "Sort the lines of a file."}\n')
+  expect(JSON.parse((await program(run)).stdout).cached).toEqual(['own'])
+  await rm(examples[0] ?? '')
+  const gone = await program(run)
+  expect(gone).toMatchObject({ status: 3, stdout: '', stderr: expect.stringMatching(/like.*good\.jsonl.*\nhint: /) })
+})

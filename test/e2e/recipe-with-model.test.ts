@@ -10,9 +10,7 @@ import { type Behaviour, says, startModelServer } from '../fakes/model-server.ts
 import { writeTask } from '../fakes/tasks.ts'
 import { makeTempDir } from '../make-task.ts'
 
-test('stages of a recipe ask the model they name, and a recipe that failed pays for no reply twice', {
-  timeout: 120_000,
-}, async () => {
+test('stages of a recipe ask the model they name, and a recipe that failed pays for no reply twice', async () => {
   const dir = await makeTempDir()
   for (const name of ['one', 'two', 'three'])
     await writeTask(join(dir, 'tasks'), name, { files: { 'instruction.md': `Write 42 to /answer, ${name}.\n` } })

@@ -24,7 +24,7 @@ const lacking: Readonly<Record<string, readonly string[]>> = {
   'openthoughts-agent-rl.ts': ['verified: export DAYTONA_API_KEY'],
 }
 
-test.each(recipes)('%s tells what every stage takes and gives, and what is missing', { timeout: 60_000 }, (name) => {
+test.each(recipes)('%s tells what every stage takes and gives, and what is missing', (name) => {
   const env = { ...process.env, DAYTONA_API_KEY: '', OPENAI_API_KEY: '' }
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
@@ -42,7 +42,7 @@ test.each(recipes)('%s tells what every stage takes and gives, and what is missi
   expect(stages.at(-1).form).toBe('sink')
 })
 
-test('the 100K recipe tells rollouts, tokens and hours before anything runs', { timeout: 60_000 }, () => {
+test('the 100K recipe tells rollouts, tokens and hours before anything runs', () => {
   const { stdout } = program('recipe', 'check', 'recipes/openthoughts-agent-v2.ts', '--json')
   const { forecast } = JSON.parse(stdout)
   const { expected } = forecast.find(({ id }: { id: string }) => id === 'rollout')
@@ -51,16 +51,14 @@ test('the 100K recipe tells rollouts, tokens and hours before anything runs', { 
   expect(expected.hours).toBeGreaterThan(1)
 })
 
-test('a stage that asks a model tells how often, and that it costs', { timeout: 60_000 }, () => {
+test('a stage that asks a model tells how often, and that it costs', () => {
   const { stdout } = program('recipe', 'check', 'recipes/demo.ts')
   expect(stdout).toMatch(/ rollouts +calls +tokens +USD +hours$/m)
   expect(stdout).toMatch(/^length +\S+ +task +task +18 +18 +18 +\? +\?$/m)
   expect(stdout).toMatch(/^same +\S+ +task +task +18 +18$/m)
 })
 
-test('with a limit it tells, and makes, the part of its rollouts that the limited tasks are of all', {
-  timeout: 60_000,
-}, () => {
+test('with a limit it tells, and makes, the part of its rollouts that the limited tasks are of all', () => {
   const { stdout } = program('recipe', 'check', 'recipes/openthoughts-agent-v2.ts', '--limit', '2', '--json')
   const { forecast } = JSON.parse(stdout)
   const { taken, expected } = forecast.find(({ id }: { id: string }) => id === 'allocate')
@@ -68,7 +66,7 @@ test('with a limit it tells, and makes, the part of its rollouts that the limite
 })
 
 describe('the demo in small', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
-  test('runs from three pipelines to a dataset, and the second time from the cache', { timeout: 300_000 }, () => {
+  test('runs from three pipelines to a dataset, and the second time from the cache', () => {
     const out = join(mkdtempSync(join(tmpdir(), 'demo-')), 'run')
     const first = program('demo', '--limit', '1', '-o', out)
     expect({ status: first.status, stderr: first.stderr }).toMatchObject({

@@ -18,7 +18,7 @@ withSandboxes('kill -9 while jobs rescore writes a new score', () => {
     command(['run', '-p', tasks, '-a', 'oracle', '-o', jobs, '--job-name', 'before', '-q'])
     trial = readdirSync(join(jobs, 'before')).find((name) => name.startsWith('small__')) ?? ''
     await writeTask(tasks, 'small', { toml })
-  }, 120_000)
+  })
 
   test.each([
     ['before the new score has a place', '.replacement/record.json', 0],
@@ -26,29 +26,25 @@ withSandboxes('kill -9 while jobs rescore writes a new score', () => {
     ['before its files are moved', '__TRIAL__/verifier', 1],
     ['before its record is moved', '__TRIAL__/record.json', 1],
     ['before the job has it', 'job/result.json', 1],
-  ])(
-    '%s: all files of results agree with our reader, and the next rescore finishes',
-    async (_, moment, reward) => {
-      const job = join(jobs, 'job')
-      rmSync(job, { recursive: true, force: true })
-      cpSync(join(jobs, 'before'), job, { recursive: true })
-      const dieAt = moment.replace('__TRIAL__', trial)
-      const died = command(['jobs', 'rescore', job], dieAt)
-      expect(died.signal, died.stderr).toBe('SIGKILL')
-      expect(rewardIn(join(job, trial))).toEqual({ reward })
-      const ends: unknown[] = []
-      for await (const { end } of openHarborLayout(job, {}).records()) ends.push(end)
-      expect(ends).toMatchObject([{ rewards: { reward } }])
-      const again = command(['jobs', 'rescore', job])
-      expect(again.status, again.stderr).toBe(0)
-      expect(rewardIn(join(job, trial))).toEqual({ reward: 1 })
-      expect(readdirSync(join(job, trial))).not.toContain('.replacement')
-      expect(readFileSync(join(job, trial, 'verifier/reward.txt'), 'utf8')).toBe('1\n')
-      const { evals } = JSON.parse(readFileSync(join(job, 'result.json'), 'utf8')).stats
-      expect(Object.values(evals)).toMatchObject([{ metrics: [{ mean: 1 }] }])
-    },
-    120_000,
-  )
+  ])('%s: all files of results agree with our reader, and the next rescore finishes', async (_, moment, reward) => {
+    const job = join(jobs, 'job')
+    rmSync(job, { recursive: true, force: true })
+    cpSync(join(jobs, 'before'), job, { recursive: true })
+    const dieAt = moment.replace('__TRIAL__', trial)
+    const died = command(['jobs', 'rescore', job], dieAt)
+    expect(died.signal, died.stderr).toBe('SIGKILL')
+    expect(rewardIn(join(job, trial))).toEqual({ reward })
+    const ends: unknown[] = []
+    for await (const { end } of openHarborLayout(job, {}).records()) ends.push(end)
+    expect(ends).toMatchObject([{ rewards: { reward } }])
+    const again = command(['jobs', 'rescore', job])
+    expect(again.status, again.stderr).toBe(0)
+    expect(rewardIn(join(job, trial))).toEqual({ reward: 1 })
+    expect(readdirSync(join(job, trial))).not.toContain('.replacement')
+    expect(readFileSync(join(job, trial, 'verifier/reward.txt'), 'utf8')).toBe('1\n')
+    const { evals } = JSON.parse(readFileSync(join(job, 'result.json'), 'utf8')).stats
+    expect(Object.values(evals)).toMatchObject([{ metrics: [{ mean: 1 }] }])
+  })
 })
 
 /** The reward as Harbor's tools read it. */

@@ -115,9 +115,7 @@ async function run(...stages: readonly StageEntry[]) {
   return runRecipe({ recipe, dir, services: {} as StageServices, signal, shardRows: 20, memoryMb: 200 })
 }
 
-test('none of what is planted gets out, and each is among the rejects with its reason', {
-  timeout: 120_000,
-}, async () => {
+test('none of what is planted gets out, and each is among the rejects with its reason', async () => {
   const { steps } = await run(...filters)
   const kept: string[] = JSON.parse(readFileSync(join(dir, 'out/ids/ids.json'), 'utf8'))
   expect([...kept].sort()).toEqual(
@@ -136,7 +134,7 @@ test('none of what is planted gets out, and each is among the rejects with its r
   expect(steps.map(({ manifest }) => manifest.counts.length)).toEqual([1, 7, 4])
 })
 
-test('a stage that brings a hack back after the filter ends the run', { timeout: 120_000 }, async () => {
+test('a stage that brings a hack back after the filter ends the run', async () => {
   await expect(run({ use: 'filters/rollouts/reward-hacking' }, { use: 'maps/spoil' })).rejects.toThrow(
     /stage reward-hacking: row \S+ of the result should have been dropped \(reads-grader\)/,
   )

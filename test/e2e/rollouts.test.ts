@@ -82,7 +82,7 @@ async function callsOf(jobs: string): Promise<string[]> {
 }
 
 withSandboxes('rollouts', () => {
-  test('every allocated attempt becomes a trace that knows its task', { timeout: 240_000 }, async () => {
+  test('every allocated attempt becomes a trace that knows its task', async () => {
     const stages = (concurrency: number) => [
       source,
       { use: 'rollouts/allocate', with: { target: 3 } },
@@ -110,7 +110,7 @@ withSandboxes('rollouts', () => {
     expect(await rowsOf(read)).toEqual(rows)
   })
 
-  test('a spent budget stops the recipe, and a larger one lets it continue', { timeout: 240_000 }, async () => {
+  test('a spent budget stops the recipe, and a larger one lets it continue', async () => {
     const model_info = { input_cost_per_token: 0.001, output_cost_per_token: 0.001 }
     const stages = (budgetUsd: number) => [
       source,
@@ -129,7 +129,7 @@ withSandboxes('rollouts', () => {
     await expect(run('budget', more)).rejects.toThrow('was used up after 0 of 3 rollouts')
   })
 
-  test('what cannot be rolled out is dropped with a reason, and the rest goes on', { timeout: 240_000 }, async () => {
+  test('what cannot be rolled out is dropped with a reason, and the rest goes on', async () => {
     const fault = { kind: 'auth', match: 'ledger', times: 'always' }
     const outcome = await run('faulty', [
       { use: 'sources/spoilt' },
@@ -145,7 +145,7 @@ withSandboxes('rollouts', () => {
     ])
   })
 
-  test('teachers are tried on the same tasks, and the rollout takes the better one', { timeout: 240_000 }, async () => {
+  test('teachers are tried on the same tasks, and the rollout takes the better one', async () => {
     const stages = (model: string) => [
       source,
       {
@@ -175,9 +175,7 @@ withSandboxes('rollouts', () => {
     expect((await run('teachers', stages('able'))).cached).toEqual(['task-folder', 'select-teacher', 'rollout'])
   })
 
-  test('the rate of passes is measured by scored rollouts only, and tasks are kept by it', {
-    timeout: 240_000,
-  }, async () => {
+  test('the rate of passes is measured by scored rollouts only, and tasks are kept by it', async () => {
     const once = { use: 'rollouts/pass-rate', with: { teacher: scripted(), attempts: 1, concurrency: 1 } }
     await run('once', [source, once])
     const before = await callsOf('once/work/pass-rate/jobs')
@@ -216,7 +214,7 @@ withSandboxes('rollouts', () => {
     ])
   })
 
-  test('an agent without a model has a rate too, and a band of it keeps or drops', { timeout: 240_000 }, async () => {
+  test('an agent without a model has a rate too, and a band of it keeps or drops', async () => {
     const band = { use: 'filters/tasks/signal-range', with: { signal: 'pass-rate', least: 0.2, most: 1 } }
     const rated = (agent: string) => ({ use: 'rollouts/pass-rate', with: { teacher: null, agent, attempts: 2 } })
     const solved = await rowsOf(await run('oracle', [source, rated('oracle'), band]))
@@ -228,7 +226,7 @@ withSandboxes('rollouts', () => {
     ])
   })
 
-  test('the same model at another address continues from the existing results', { timeout: 240_000 }, async () => {
+  test('the same model at another address continues from the existing results', async () => {
     const engine = scriptedEngine.make(scriptedEngine.options.parse({ tasks }), { env: {}, stateDir: dir })
     const at = async (origin: string) => {
       const teacher = { model: 'scripted', apiBase: `${origin}/v1` }
@@ -248,7 +246,7 @@ withSandboxes('rollouts', () => {
     expect(await callsOf('moved/work/rollout/jobs')).toEqual(calls)
   })
 
-  test('a stage that is not above it cannot choose the teacher', { timeout: 60_000 }, async () => {
+  test('a stage that is not above it cannot choose the teacher', async () => {
     await expect(run('nobody', [source, agent({ teacher: { from: 'nobody' } })])).rejects.toThrow(
       'needs the result of "nobody"',
     )

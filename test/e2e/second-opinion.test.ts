@@ -42,7 +42,7 @@ const model: Behaviour = (response, request) => {
 }
 
 withSandboxes('a second opinion', () => {
-  test('rejects a task whose instruction and tests disagree, and shows where', { timeout: 180_000 }, async () => {
+  test('rejects a task whose instruction and tests disagree, and shows where', async () => {
     const server = await startJudge(['m'], model)
     const dir = await write('unfair', unfair)
     const prices = 'model_info={"input_cost_per_token":0.01,"output_cost_per_token":0.01}'
@@ -55,9 +55,7 @@ withSandboxes('a second opinion', () => {
     expect(stderr).toMatch(/^judge, solver and reviewer: 4 requests, 56 tokens, 0\.5600 USD$/m)
   })
 
-  test('decides nothing when the solver never replies as asked, and asks no reviewer', {
-    timeout: 180_000,
-  }, async () => {
+  test('decides nothing when the solver never replies as asked, and asks no reviewer', async () => {
     const server = await startJudge(['m'], says(recordedReply('terminalTurn').text))
     const dir = await write('fair', fair, 'unanswered')
     const words = ['--second-opinion', 'm', '--opinion-api-base', server.apiBase]
@@ -67,7 +65,7 @@ withSandboxes('a second opinion', () => {
     expect(stderr).toMatch(/^judge, solver and reviewer: 10 requests/m)
   })
 
-  test('decides in a recipe which tasks continue, and is recorded in the spend log', { timeout: 240_000 }, async () => {
+  test('decides in a recipe which tasks continue, and is recorded in the spend log', async () => {
     const server = await startJudge(['m'], model)
     const dirs = [await write('fair', fair), await write('unfair', unfair)]
     const rows = await Promise.all(dirs.map((dir) => taskRowOf(dir, 'opinions') as Promise<TaskRow>))
@@ -84,9 +82,7 @@ withSandboxes('a second opinion', () => {
     expect(said.at(-1)).toMatch(/^judge: 14 requests/)
   })
 
-  test('gates a whole recipe: what a reviewer of known error misses passes, what it rejects is listed with its reason', {
-    timeout: 600_000,
-  }, async () => {
+  test('gates a whole recipe: what a reviewer of known error misses passes, what it rejects is listed with its reason', async () => {
     const server = await startJudge(['m'], model)
     const marked = (text: string) => text.replace('Make', 'Here the reviewer will misread it. Make')
     await write('fair', fair, 'gate')

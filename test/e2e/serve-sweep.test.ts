@@ -41,7 +41,7 @@ test('a server is started for each setting, measured and stopped; one that does 
   const ports = [...stderr.matchAll(/starts .*--port (\d+)/g)].map(([, port]) => port)
   expect(ports).toHaveLength(2)
   for (const port of ports) await expect(fetch(`http://127.0.0.1:${port}/health`)).rejects.toThrow()
-}, 120_000)
+})
 
 test('a server that runs is only asked, and its settings cannot be varied', async () => {
   const engine = scripted.make(scripted.options.parse({}), { env: {}, stateDir })
@@ -61,4 +61,4 @@ test('a server that runs is only asked, and its settings cannot be varied', asyn
   const nothing = await sweep('--api-base', `${server.origin}/v1`)
   expect(nothing.status).toBe(3)
   expect((await sweep()).stderr).toContain('expected something to measure')
-}, 60_000)
+})

@@ -325,7 +325,7 @@ describe('serve with vllm_server', () => {
         ({ status }) => status,
         () => 0,
       )
-    await expect.poll(answers, { timeout: 20_000 }).toBe(200)
+    await expect.poll(answers).toBe(200)
     const second = readFileSync(mark, 'utf8')
     expect(second).not.toBe(first)
     child.kill('SIGTERM')

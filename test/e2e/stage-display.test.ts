@@ -10,7 +10,6 @@ import { scratch } from './kit.ts'
 const bin = resolve('bin/ot-agent.js')
 const recipe = ['recipe', 'run', 'examples/05-your-own-stages.ts']
 const generation = ['generate', 'data/nl2bash/generate.ts', '--limit', '3', '--no-check']
-const minutes = { timeout: 120_000 }
 
 /**
  * A command in a terminal of 80 columns; its stdout goes to a file, so the terminal only has what a person sees
@@ -40,7 +39,7 @@ async function screenOf(shown: string): Promise<string[]> {
   return lines.filter((line) => line !== '')
 }
 
-test('a recipe shows its stages on a terminal, with a bar that is gone in the end', minutes, async () => {
+test('a recipe shows its stages on a terminal, with a bar that is gone in the end', async () => {
   const { exitCode, shown, stdout } = await onTerminal([...recipe, '-o', join(scratch, 'on-terminal')])
   expect(exitCode, shown).toBe(0)
   expect(shown).toMatch(/stage 1\/6/)
@@ -54,7 +53,7 @@ test('a recipe shows its stages on a terminal, with a bar that is gone in the en
   expect(stdout).toContain('count-words')
 })
 
-test('NO_COLOR leaves the colors out, and --json leaves stdout to the result', minutes, async () => {
+test('NO_COLOR leaves the colors out, and --json leaves stdout to the result', async () => {
   const out = ['-o', join(scratch, 'no-color'), '--json']
   const { exitCode, shown, stdout } = await onTerminal([...recipe, ...out], { NO_COLOR: '1' })
   expect(exitCode, shown).toBe(0)
@@ -63,13 +62,13 @@ test('NO_COLOR leaves the colors out, and --json leaves stdout to the result', m
   expect(JSON.parse(stdout)).toMatchObject({ schema: 'recipe-run/1' })
 })
 
-test('a pipeline shows its stage on a terminal', minutes, async () => {
+test('a pipeline shows its stage on a terminal', async () => {
   const { exitCode, shown } = await onTerminal([...generation, '--output-dir', join(scratch, 'made'), '--json'])
   expect(exitCode, shown).toBe(0)
   expect((await screenOf(shown)).at(-1)).toMatch(/^stage 1\/1 tasks: 3 rows, \d+s$/)
 })
 
-test('elsewhere each stage is one line, also of an earlier run', minutes, () => {
+test('elsewhere each stage is one line, also of an earlier run', () => {
   const run = (words: readonly string[]) => {
     const { stderr } = spawnSync(process.execPath, [bin, ...words], { encoding: 'utf8' })
     return stderr.trimEnd().split('\n')
@@ -86,7 +85,7 @@ test.each([
   ['a rehearsal, which begins anew,', ['recipe', 'run', 'studies/tasks.ts', '-q', '--rehearse', '-o'], null],
   ['a generation', [...composer, '--output-dir'], 'again'],
   ['a generation that overwrites', [...composer, '--overwrite', '--output-dir'], 'again without --overwrite'],
-] as const)('%s that was stopped says how it continues', minutes, async (name, words, again) => {
+] as const)('%s that was stopped says how it continues', async (name, words, again) => {
   const out = join(scratch, 'stopped', name)
   const child = spawn(process.execPath, [bin, ...words, out])
   const ended = once(child, 'exit')

@@ -34,7 +34,7 @@ withSandboxes('what an agent changed of the system', () => {
     expect(trial, ran.stderr).not.toBe('')
     const files = record().system.restored.files as { path: string }[]
     replaced = files.some(({ path }) => path.endsWith('/bin/bash'))
-  }, 120_000)
+  })
 
   const record = () => JSON.parse(readFileSync(join(job, trial, 'record.json'), 'utf8'))
 
@@ -53,7 +53,7 @@ withSandboxes('what an agent changed of the system', () => {
 
   test('drops its trace where the rewards differ, although no command shows it', () => {
     expect(explainRecipe('recipe').includes('changes-system')).toBe(replaced)
-  }, 120_000)
+  })
 
   test('is a column of exported traces, and counted by traces stats', () => {
     const exported = join(scratch, 'exported')
@@ -83,7 +83,7 @@ withSandboxes('what an agent changed of the system', () => {
     expect(config.verifier).toMatchObject({ agentMayModifySystem: true })
     const explained = explainRecipe('allowed-recipe', { agentMayModifySystem: true })
     expect(explained).not.toContain('changes-system')
-  }, 120_000)
+  })
 
   test('is shown by jobs show, for the job and for the trial', () => {
     for (const asked of [

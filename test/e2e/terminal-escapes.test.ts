@@ -81,7 +81,7 @@ withSandboxes('text of tasks, agents and models', () => {
   beforeAll(async () => {
     ran = await ot(run('plain'))
     renameSync(join(jobs, 'plain'), job)
-  }, 120_000)
+  })
 
   test('does not reach the terminal as it is while a job runs', () => expectHarmless(ran.bytes))
 
@@ -167,7 +167,7 @@ describe('text of servers and programs', () => {
     const [log = ''] = readdirSync(join(dir, 'logs'))
     writeFileSync(join(dir, 'logs', log), evil)
     expectHarmless((await ot(['launch', 'logs', id, '--experiments-dir', dir])).bytes)
-  }, 120_000)
+  })
 
   test('cells and errors of a recipe are escaped', async () => {
     writeFileSync(join(scratch, 'rows.jsonl'), `${JSON.stringify({ id: evil, text: evil })}\n{"id": ${evil}\n`)

@@ -180,7 +180,7 @@ withSandboxes('a trial', () => {
     const stubborn = agentThat(async (at) => {
       const tryIt = () => at.sandbox.exec(['true']).catch((error: Error) => error.message)
       // At once: a poll begins only when something waits for it.
-      afterwards = (async () => expect.poll(tryIt, { timeout: 30_000 }).toContain('was released: the phase'))()
+      afterwards = (async () => expect.poll(tryIt).toContain('was released: the phase'))()
       return never()
     })
     await playTrial({ agent: stubborn, config: { agent: agentConfig({ overrideTimeoutSec: 0.05 }) } })

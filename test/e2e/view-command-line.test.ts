@@ -6,8 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeRecipeRun } from '../view-data-kit.ts'
 
 let dir: string
-const program = (...words: string[]) =>
-  spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8', timeout: 60_000 })
+const program = (...words: string[]) => spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8' })
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'ot-agent-view-'))

@@ -40,7 +40,7 @@ async function shell(line: string) {
   return { status, stdout, stderr }
 }
 
-test('the program comes into an empty folder as the introduction says', { timeout: 120_000 }, async () => {
+test('the program comes into an empty folder as the introduction says', async () => {
   const [, line = ''] = /^ {4}(\S.*)$/m.exec(introduction) ?? []
   expect(line).toBe('npm install /path/to/ot-agent')
   const empty = join(scratch, 'empty')
@@ -58,7 +58,7 @@ withSandboxes('the walkthroughs of the guide', () => {
     mkdirSync(place, { recursive: true })
   })
 
-  test.each(walkthroughs)('$title', { timeout: 300_000 }, async ({ files, lines, shown }) => {
+  test.each(walkthroughs)('$title', async ({ files, lines, shown }) => {
     for (const [path, content] of files) {
       mkdirSync(dirname(join(place, path)), { recursive: true })
       writeFileSync(join(place, path), content)

@@ -18,10 +18,8 @@ const driverDir = '/usr/local/src'
 
 /** The same laws again, in a process without root: the checkout is bind-mounted where that user can reach it. */
 describe('the sandbox contract holds for an ordinary user', () => {
-  test.skipIf(!isRoot || missingPrograms().length > 0)(
-    'in local (needs root to become one, and bubblewrap)',
-    () => holds('test/contracts/local.test.ts'),
-    900_000,
+  test.skipIf(!isRoot || missingPrograms().length > 0)('in local (needs root to become one, and bubblewrap)', () =>
+    holds('test/contracts/local.test.ts'),
   )
 
   test.skipIf(!isRoot || missingPrograms().length > 0 || !existsSync(driverDir))(
@@ -32,13 +30,10 @@ describe('the sandbox contract holds for an ordinary user', () => {
         laws: 'system|changed program|shared|/dev/shm|many layers',
         least: 7,
       }),
-    900_000,
   )
 
-  test.skipIf(!isRoot || !hasApptainer)(
-    'in apptainer (needs root to become one, and Apptainer)',
-    () => holds('test/contracts/apptainer.test.ts', { subordinateIds: true, config: 'vitest.long.config.ts' }),
-    900_000,
+  test.skipIf(!isRoot || !hasApptainer)('in apptainer (needs root to become one, and Apptainer)', () =>
+    holds('test/contracts/apptainer.test.ts', { subordinateIds: true, config: 'vitest.long.config.ts' }),
   )
 })
 

@@ -119,7 +119,7 @@ describe('with a compose program', { skip: skipReason !== null, meta }, () => {
         expect(record.end).toMatchObject({ kind: 'scored', rewards: { reward: 1 } })
         expect(record.isolation).toBe('shared')
         // The trial does not wait long for its sandbox to disappear.
-        await expect.poll(() => everything(started()), { timeout: 60_000, interval: 500 }).toEqual([])
+        await expect.poll(() => everything(started()), { interval: 500 }).toEqual([])
       })
 
       test('main alone has no network, and its tests a machine of their own', async () => {
@@ -148,7 +148,7 @@ describe('with a compose program', { skip: skipReason !== null, meta }, () => {
             await makeProvider().reap()
             return everything(started())
           }
-          await expect.poll(left, { timeout: 60_000, interval: 500 }).toEqual([])
+          await expect.poll(left, { interval: 500 }).toEqual([])
         }
       })
 

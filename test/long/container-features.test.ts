@@ -110,7 +110,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     )
     await using box = await makeProvider().lease({ owner, environment: place })
     expect(box.healthcheck).toMatchObject({ command: 'test -e /began', intervalSec: 2, retries: 7 })
-    await expect.poll(() => sh(box, 'cat /began'), { timeout: 20_000 }).toMatch(/^\d+\n$/)
+    await expect.poll(() => sh(box, 'cat /began')).toMatch(/^\d+\n$/)
     expect(box.facts.notes.join()).toContain('ENTRYPOINT')
   })
 
@@ -227,7 +227,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     await ask('DELETE', '/volumes/keepsake-data')
     await ask('DELETE', '/networks/keepsake-net')
     expect(await everything(started())).toEqual([])
-  }, 120_000)
+  })
 
   test('doctor tells the engine’s version, and what is refused because of it', async () => {
     const variable = name === 'podman' ? 'CONTAINER_HOST' : 'DOCKER_HOST'
@@ -239,7 +239,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     const { name: version, refused } = await findServer(started().engine)
     expect(version).toMatch(name === 'podman' ? /^podman \d.* with Buildah \d/ : /^docker \d/)
     expect(said).toContain([version, ...refused.map((what) => `refuses ${what}`)].join('; '))
-  }, 60_000)
+  })
 
   test('a build has limits on memory and time, and drops what sandboxes drop', async () => {
     const limit = 'cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null'
@@ -253,8 +253,8 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     if (name === 'podman') return
     const slow = environment(fromBase('RUN sleep 7655'), { buildTimeoutSec: 3 })
     await expect(makeProvider().prepare?.(slow)).rejects.toMatchObject({ code: 'EnvironmentStartTimeoutError' })
-    await expect.poll(() => runningLike('sleep 7655'), { timeout: 30_000 }).toEqual([])
-  }, 120_000)
+    await expect.poll(() => runningLike('sleep 7655')).toEqual([])
+  })
 
   test('an image that cannot be had is named, with a way out, in two lines', async () => {
     const place = environment({}, { dockerImage: 'registry.invalid/nobody/nothing:1' })
@@ -280,10 +280,10 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
         pid = await look()
         return pid > 1 && existsSync(`/proc/${pid}`)
       }
-      await expect.poll(isUp, { timeout: 20_000 }).toBe(true)
+      await expect.poll(isUp).toBe(true)
       process.kill(pid, 'SIGKILL')
       // The engine notices a moment later.
-      await expect.poll(look, { timeout: 20_000 }).not.toBe(pid)
+      await expect.poll(look).not.toBe(pid)
     }
     const running = box.exec(['sh', '-c', 'echo kept > /kept; sleep 765'])
     await expect.poll(() => sh(box, 'cat /kept')).toBe('kept\n')
@@ -306,7 +306,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     expect(await box.alive()).toBe(false)
     await box[Symbol.asyncDispose]()
     expect(await everything(started())).toEqual([])
-  }, 120_000)
+  })
 
   test('a text that is no name of an image is refused before the engine hears of it', async () => {
     const names = [
@@ -339,7 +339,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
       expect(await sh(box, 'chown 5:5 /tmp && setpriv --reuid 65534 --clear-groups id -u'), when).toBe('65534\n')
       await box.freeze()
     }
-  }, 120_000)
+  })
 
   test('limits that the engine cannot set are reported, not claimed', async () => {
     await using box = await makeProvider().lease({ owner, environment: environment({}, { storageMb: 10 }) })

@@ -40,7 +40,6 @@ const listen = (box: SandboxLease) =>
 const reach = (addresses: readonly string[]) =>
   `${addresses.map((at) => `timeout 10 bash -c "cat < /dev/tcp/${at}/${port}" 2>/dev/null &`).join('\n')}\nwait`
 /** A busy machine may be slow to answer. */
-const soon = { timeout: 60_000 }
 const links = 'tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " " | tr "\\n" " "'
 
 async function addressOf({ engine }: TestEngine, box: SandboxLease): Promise<string> {
@@ -90,14 +89,14 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         ]
         for (const box of [one, two]) expect(await listen(box)).toBe('up\n')
         const [here, there] = [await addressOf(started(), one), await addressOf(started(), two)]
-        await expect.poll(() => sh(one, reach([here])), soon).toBe('a neighbour\n')
+        await expect.poll(() => sh(one, reach([here]))).toBe('a neighbour\n')
         expect(await sh(one, reach([there]))).toBe('')
         expect(await sh(two, reach([here]))).toBe('')
         await one.freeze()
         await two.freeze()
         for (const box of [one, two]) await box[Symbol.asyncDispose]()
         expect(await everything(started())).toEqual([])
-      }, 120_000)
+      })
 
       test('the network of a killed process is found by a cleaning', async () => {
         const program = await makeHoldProgram(scratch)
@@ -113,7 +112,7 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         const reaped = await makeProvider().reap()
         expect(reaped.map(({ what }) => what.split(' ')[0])).toEqual(['container', 'network'])
         expect(await everything(started())).toEqual([])
-      }, 120_000)
+      })
 
       test('a compose file with one service has the network of a sandbox', async () => {
         const files = { 'docker-compose.yaml': `services: { main: { image: "${baseImage}" } }` }
@@ -123,7 +122,7 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         expect(await sh(box, links)).toMatch(/^(lo eth0|eth0 lo) $/)
         await box[Symbol.asyncDispose]()
         expect(await everything(started())).toEqual([])
-      }, 120_000)
+      })
 
       test('sandboxes on a deliberately shared network do reach each other: the test above can fail', async () => {
         const provider = makeProvider({ network: 'bridge' })
@@ -131,15 +130,15 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         await using two = await provider.lease({ owner, environment: environment({}, isPublic) })
         expect(await listen(two)).toBe('up\n')
         const there = await addressOf(started(), two)
-        await expect.poll(() => sh(one, reach([there])), soon).toBe('a neighbour\n')
-      }, 120_000)
+        await expect.poll(() => sh(one, reach([there]))).toBe('a neighbour\n')
+      })
 
       test('services without network reach each other, and the host at none of its addresses', async () => {
         await using host = await openHostService(started())
         const lease = (changes: Partial<Environment>) =>
           makeProvider().lease({ owner, environment: environment({ 'docker-compose.yaml': twoServices }, changes) })
         await using box = await lease({})
-        await expect.poll(() => sh(box, reach(['side'])), soon).toBe('a neighbour\n')
+        await expect.poll(() => sh(box, reach(['side']))).toBe('a neighbour\n')
         const [mine = ''] =
           (await sh(box, 'cat /proc/net/fib_trie')).match(/\d+\.\d+\.\d+\.\d+(?=\n.*32 host LOCAL)/g) ?? []
         const first = mine.replace(/\d+$/, '1')
@@ -150,8 +149,8 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         // all.
         await using open = await lease(isPublic)
         const outside = host.addresses().filter((at) => at !== '127.0.0.1')
-        await expect.poll(() => sh(open, reach(outside)), soon).toContain('the host')
-      }, 180_000)
+        await expect.poll(() => sh(open, reach(outside))).toContain('the host')
+      })
 
       test('a compose file without network gets no rights by which to make packets or addresses', async () => {
         const lease = (more: string) => {
@@ -180,7 +179,7 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
         expect((await seen(isPublic)).replace(/the host\n/g, '')).toMatch(/^(lo eth0|eth0 lo) $/)
         expect((await seen({}, { buildNetwork: 'public' })).replace(/the host\n/g, '')).toMatch(/^(lo eth0|eth0 lo) $/)
         expect(await everything(started())).toEqual([])
-      }, 180_000)
+      })
 
       test('nothing of the host is fetched or mounted by a build without network', async () => {
         await using _host = await openHostService(started())
@@ -222,7 +221,7 @@ describe('networks of sandboxes', { skip: skipReason !== null, meta }, () => {
           for (const box of boxes) await box[Symbol.asyncDispose]()
           while (made > 0) await engine.ask({ method: 'DELETE', path: `/networks/full-${--made}` })
           expect(await everything(started())).toEqual([])
-        }, 180_000)
+        })
     },
     ['perl'],
     { apart: true },

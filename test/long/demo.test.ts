@@ -33,9 +33,7 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
   })
   afterAll(() => rmSync(project, { recursive: true, force: true }))
 
-  test('makes a dataset offline, says what each stage did, and has nothing left to do the second time', {
-    timeout: 900_000,
-  }, () => {
+  test('makes a dataset offline, says what each stage did, and has nothing left to do the second time', () => {
     const first = demo('demo')
     expect({ status: first.status, stderr: first.stderr }).toMatchObject({
       status: 0,
@@ -73,9 +71,9 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
     expect(sinks[0].cached).toBe(true)
   })
 
-  test('is shown by the viewer', { ...needs('chromium'), timeout: 120_000 }, () => lookAtDemo(out))
+  test('is shown by the viewer', needs('chromium'), () => lookAtDemo(out))
 
-  test('a model that cannot be reached is said so, and nothing is called a reward of 0', { timeout: 300_000 }, () => {
+  test('a model that cannot be reached is said so, and nothing is called a reward of 0', () => {
     const { status, stderr } = demo('unreachable', '--api-base', 'http://127.0.0.1:9/v1', '--model', 'absent')
     expect(status).not.toBe(0)
     expect(stderr).toContain('The teacher is absent at http://127.0.0.1:9/v1')

@@ -49,13 +49,13 @@ test.concurrent('work that ended well is marked done, and is not done again', as
   const [log = ''] = /\/\S+\/log/.exec(readFileSync(path, 'utf8')) ?? []
   expect(readFileSync(log, 'utf8')).toBe('x\n')
   expect(existsSync(dir)).toBe(true)
-}, 60_000)
+})
 
 test.concurrent('work that fails leaves its code, and which of its tries it was', async () => {
   const { path, marks } = script(['bash', '-c', 'exit 7'], 2)
   expect(await start(path, 1).ended).toBe(7)
   expect(readFileSync(join(marks, 'unit.end'), 'utf8')).toBe('7 1/2 failed\n')
-}, 60_000)
+})
 
 test.concurrent('the signal before the time limit is forwarded, and the end says that the work can resume', async () => {
   const ready = join(mkdtempSync(join(tmpdir(), 'ot-frame-')), 'ready')
@@ -67,7 +67,7 @@ test.concurrent('the signal before the time limit is forwarded, and the end says
   expect(await ended).toBe(130)
   expect(readdirSync(marks)).toEqual(['unit.end'])
   expect(readFileSync(join(marks, 'unit.end'), 'utf8')).toBe('130 0/0 time-limit\n')
-}, 60_000)
+})
 
 test.concurrent('a newer run takes over from one that is cut off: the old one stops, says nothing, and only one is done', async () => {
   const log = join(mkdtempSync(join(tmpdir(), 'ot-frame-')), 'log')
@@ -82,32 +82,28 @@ test.concurrent('a newer run takes over from one that is cut off: the old one st
   expect(await next.ended).toBe(0)
   expect(readdirSync(marks)).toEqual(['unit.done'])
   expect(readFileSync(log, 'utf8').trim().split('\n')).toHaveLength(1)
-}, 240_000)
+})
 
 test.concurrent.each([
   ['ends well', 0],
   ['fails', 7],
-])(
-  'a run that %s before it sees that a newer one has claimed its work harms nothing of that one',
-  async (_, code) => {
-    const log = join(mkdtempSync(join(tmpdir(), 'ot-frame-')), 'log')
-    const first = `cp CLAIM ${log}.claim; echo first > ${log}; while cmp -s CLAIM ${log}.claim; do sleep 0.05; done; exit ${code}`
-    const { path, marks } = script(['bash', '-c', `if [ -e ${log} ]; then echo again >> ${log}; else ${first}; fi`])
-    const old = start(path)
-    await until('the work', () => existsSync(log))
-    const before = readFileSync(join(marks, 'unit.claim'), 'utf8')
-    const next = start(path)
-    await until('another claim', () => readFileSync(join(marks, 'unit.claim'), 'utf8') !== before)
-    expect(await old.ended).toBe(code === 0 ? 0 : 75)
-    expect(readFileSync(join(marks, 'unit.claim'), 'utf8')).not.toBe(before)
-    expect(existsSync(join(marks, 'unit.end'))).toBe(false)
-    expect(await next.ended).toBe(0)
-    expect(readdirSync(marks)).toEqual(['unit.done'])
-    // Successful work is not repeated; failed work is.
-    expect(readFileSync(log, 'utf8')).toBe(code === 0 ? 'first\n' : 'first\nagain\n')
-  },
-  240_000,
-)
+])('a run that %s before it sees that a newer one has claimed its work harms nothing of that one', async (_, code) => {
+  const log = join(mkdtempSync(join(tmpdir(), 'ot-frame-')), 'log')
+  const first = `cp CLAIM ${log}.claim; echo first > ${log}; while cmp -s CLAIM ${log}.claim; do sleep 0.05; done; exit ${code}`
+  const { path, marks } = script(['bash', '-c', `if [ -e ${log} ]; then echo again >> ${log}; else ${first}; fi`])
+  const old = start(path)
+  await until('the work', () => existsSync(log))
+  const before = readFileSync(join(marks, 'unit.claim'), 'utf8')
+  const next = start(path)
+  await until('another claim', () => readFileSync(join(marks, 'unit.claim'), 'utf8') !== before)
+  expect(await old.ended).toBe(code === 0 ? 0 : 75)
+  expect(readFileSync(join(marks, 'unit.claim'), 'utf8')).not.toBe(before)
+  expect(existsSync(join(marks, 'unit.end'))).toBe(false)
+  expect(await next.ended).toBe(0)
+  expect(readdirSync(marks)).toEqual(['unit.done'])
+  // Successful work is not repeated; failed work is.
+  expect(readFileSync(log, 'utf8')).toBe(code === 0 ? 'first\n' : 'first\nagain\n')
+})
 
 test.concurrent('a server stopped before its time is up continues in its restart', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
@@ -129,7 +125,7 @@ test.concurrent('a server stopped before its time is up continues in its restart
   expect(await ended).toBe(75)
   expect(readdirSync(join(dir, 'launches/one/marks'))).toEqual(['server.end'])
   expect(readFileSync(join(dir, 'launches/one/marks/server.end'), 'utf8')).toBe('75 0/1 time-limit\n')
-}, 60_000)
+})
 
 test.concurrent.each(['KEY=planted also-planted', 'KEY=(planted', 'echo planted; false'])(
   'a file of keys with the line %s stops the job, and nothing of it is shown',
@@ -146,7 +142,6 @@ test.concurrent.each(['KEY=planted also-planted', 'KEY=(planted', 'echo planted;
     expect(said()).not.toContain('planted')
     expect(existsSync(join(dir, 'marks/unit.end'))).toBe(true)
   },
-  60_000,
 )
 
 test.concurrent('who waits for a server counts its looks from when it has begun, and gives up when it was taken from the queue', async () => {
@@ -169,7 +164,7 @@ test.concurrent('who waits for a server counts its looks from when it has begun,
   const begun = start(path)
   expect(await begun.ended).toBe(69)
   expect(begun.said()).toContain('the model does not answer after 1 looks')
-}, 60_000)
+})
 
 test.concurrent('a server ends when all it serves is done, and when one of them has failed for good', async () => {
   for (const [mark, text] of [
@@ -192,4 +187,4 @@ test.concurrent('a server ends when all it serves is done, and when one of them 
     expect(await ended).toBe(0)
     expect(readFileSync(join(dir, 'marks/server.end'), 'utf8')).toBe('0 0/0 over\n')
   }
-}, 120_000)
+})

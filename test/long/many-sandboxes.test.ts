@@ -57,7 +57,7 @@ describe('hundreds of local sandboxes under a process limit', { skip: skipReason
 
     expect(leftovers(stateDir)).toEqual(before)
     expect(await provider.reap()).toEqual([])
-  }, 600_000)
+  })
 })
 
 /** The current processes, descriptors, mounts, control groups and directories. */

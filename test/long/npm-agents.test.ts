@@ -71,7 +71,6 @@ const dialects: Record<keyof typeof plugins, string> = {
   'qwen-coder': 'openai-chat',
 }
 const skip = {
-  timeout: 400_000,
   skip: !reachable,
   meta: { ...(!reachable && { skipReason: 'the npm registry cannot be reached' }) },
 }

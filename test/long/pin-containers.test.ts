@@ -35,53 +35,54 @@ WORKDIR /app
 `
 
 onEachEngine(stateDir, ({ name, started, makeProvider }) => {
-  test('the base image gets the digest that the engine knows, packages the versions the container has', {
-    ...needs('dpkg-query'),
-    timeout: 300_000,
-  }, async () => {
-    await using registry = await startRegistry(await withBaseFiles(['dpkg-query'], buffer), {
-      Env: ['PATH=/usr/bin'],
-    })
-    const dockerfile = dockerfileOn(registry.image)
-    const dir = join(scratch, name)
-    await writeTree(dir, {
-      'task.toml': 'schema_version = "1.2"\n[environment]\nallow_internet = false\n',
-      'instruction.md': 'Write the word done to /app/done.txt.\n',
-      'environment/Dockerfile': dockerfile,
-      'environment/status': stanza('greet', '2:1.5-3~bpo12+1'),
-      'environment/apt-get.sh': '#!/bin/sh\nexit 0\n',
-      'solution/solve.sh': '#!/bin/sh\necho done > /app/done.txt\n',
-      'tests/test.sh':
-        '#!/bin/sh\nif [ "$(cat /app/done.txt)" = done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n',
-    })
-    const spine = {
-      provider: makeProvider({ base: undefined }),
-      sandboxOptions: {},
-      makeAgent: async (agent: string, options: object) =>
-        agents[agent]!.make(agents[agent]!.options.parse(options), { env: {}, stateDir }),
-      alternatives,
-      hostEnv: {},
-      repeats: 1,
-      lintOnly: false,
-      signal: new AbortController().signal,
-      workDir: join(scratch, 'work', name),
-    }
-    const pin = async () => {
-      const options = { check: true, dryRun: false, trustStandIn: false, target: null }
-      return pinTask(await loadTask(dir), options, spine, join(spine.workDir, 'one'))
-    }
-    const report = await pin()
-    expect(report).toMatchObject({
-      status: 'pinned',
-      reason: null,
-      left: [{ written: 'unheard-of', why: 'not installed under this name' }],
-    })
-    const [image, packaged] = report.pins
-    expect(image?.to).toMatch(new RegExp(`^${registry.image}@sha256:[0-9a-f]{64}$`))
-    expect(packaged?.to).toBe('greet=2:1.5-3~bpo12+1')
-    const pinned = dockerfile.replace(registry.image, image!.to).replace('greet', packaged!.to)
-    expect(readFileSync(join(dir, 'environment/Dockerfile'), 'utf8')).toBe(pinned)
-    expect(await pin()).toMatchObject({ status: 'unchanged', pins: [] })
-    expect(await everything(started())).toEqual([])
-  })
+  test(
+    'the base image gets the digest that the engine knows, packages the versions the container has',
+    needs('dpkg-query'),
+    async () => {
+      await using registry = await startRegistry(await withBaseFiles(['dpkg-query'], buffer), {
+        Env: ['PATH=/usr/bin'],
+      })
+      const dockerfile = dockerfileOn(registry.image)
+      const dir = join(scratch, name)
+      await writeTree(dir, {
+        'task.toml': 'schema_version = "1.2"\n[environment]\nallow_internet = false\n',
+        'instruction.md': 'Write the word done to /app/done.txt.\n',
+        'environment/Dockerfile': dockerfile,
+        'environment/status': stanza('greet', '2:1.5-3~bpo12+1'),
+        'environment/apt-get.sh': '#!/bin/sh\nexit 0\n',
+        'solution/solve.sh': '#!/bin/sh\necho done > /app/done.txt\n',
+        'tests/test.sh':
+          '#!/bin/sh\nif [ "$(cat /app/done.txt)" = done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n',
+      })
+      const spine = {
+        provider: makeProvider({ base: undefined }),
+        sandboxOptions: {},
+        makeAgent: async (agent: string, options: object) =>
+          agents[agent]!.make(agents[agent]!.options.parse(options), { env: {}, stateDir }),
+        alternatives,
+        hostEnv: {},
+        repeats: 1,
+        lintOnly: false,
+        signal: new AbortController().signal,
+        workDir: join(scratch, 'work', name),
+      }
+      const pin = async () => {
+        const options = { check: true, dryRun: false, trustStandIn: false, target: null }
+        return pinTask(await loadTask(dir), options, spine, join(spine.workDir, 'one'))
+      }
+      const report = await pin()
+      expect(report).toMatchObject({
+        status: 'pinned',
+        reason: null,
+        left: [{ written: 'unheard-of', why: 'not installed under this name' }],
+      })
+      const [image, packaged] = report.pins
+      expect(image?.to).toMatch(new RegExp(`^${registry.image}@sha256:[0-9a-f]{64}$`))
+      expect(packaged?.to).toBe('greet=2:1.5-3~bpo12+1')
+      const pinned = dockerfile.replace(registry.image, image!.to).replace('greet', packaged!.to)
+      expect(readFileSync(join(dir, 'environment/Dockerfile'), 'utf8')).toBe(pinned)
+      expect(await pin()).toMatchObject({ status: 'unchanged', pins: [] })
+      expect(await everything(started())).toEqual([])
+    },
+  )
 })

@@ -24,7 +24,7 @@ test('there are pipelines to try', () => {
 })
 
 describe.each(pipelines)('real rows of %s', (pipeline) => {
-  test('become tasks, or say why not', { timeout: 300_000, ...needsRows(pipeline) }, async () => {
+  test('become tasks, or say why not', needsRows(pipeline), async () => {
     const out = join(await makeTempDir(), 'tasks')
     const words = ['generate', `data/${pipeline}/generate.ts`, '--source', fileOf(pipeline) ?? '', '--limit', '20']
     const said = execFileSync(

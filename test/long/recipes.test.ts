@@ -48,7 +48,7 @@ const has = (...names: string[]) => names.every((name) => existsSync(`data/${nam
 const given = ({ stages }: Made, id: string) => stages.find((stage) => stage.id === id)?.given
 
 describe('recipes offline', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3'), () => {
-  test('the RL recipe writes verified tasks as prompt sets', minutes(15), () => {
+  test('the RL recipe writes verified tasks as prompt sets', () => {
     const made = run(
       'openthoughts-agent-rl',
       'rl',
@@ -122,7 +122,7 @@ describe('recipes offline', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3
     },
   )
 
-  test('another last filter runs no rollout again, another source only its own branch', minutes(15), () => {
+  test('another last filter runs no rollout again, another source only its own branch', () => {
     const first = run('demo', 'cache', { 'rollout.concurrency': 2 }, '--limit', '1')
     expect(first.cached).toEqual([])
     const filtered = run('demo', 'cache', { 'turns.least': 4 }, '--limit', '1')

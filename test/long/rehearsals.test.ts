@@ -8,7 +8,6 @@ import { needs } from '../needs.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'ot-agent-rehearsals-'))
 const recipes = readdirSync('recipes').filter((name) => name.endsWith('.ts'))
-const minutes = (count: number) => ({ timeout: count * 60_000 })
 
 /** From another directory, without a key, and with an unreachable network. */
 function program(...words: string[]) {
@@ -28,7 +27,7 @@ function rehearse(file: string): RehearsalReport {
 }
 
 describe('a rehearsal', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3'), () => {
-  test.each(recipes)('of %s runs every stage, without a key or a network', minutes(5), (name) => {
+  test.each(recipes)('of %s runs every stage, without a key or a network', (name) => {
     const report = rehearse(resolve('recipes', name))
     expect(report.brokenAt).toBeNull()
     expect(report.stages.filter(({ given }) => given === 0).map(({ id }) => id)).toEqual([])
@@ -41,7 +40,7 @@ describe('a rehearsal', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3'), 
       expect(readFileSync(join(dir, 'README.md'), 'utf8')).toContain('This is a rehearsal, not a dataset')
   })
 
-  test('skips a filter that drops everything, says what it could not try, and is no run', minutes(5), () => {
+  test('skips a filter that drops everything, says what it could not try, and is no run', () => {
     const file = join(scratch, 'hard.ts')
     const stages = [
       { id: 'hub', use: 'sources/hub-tasks', with: { repo: 'no/such' } },

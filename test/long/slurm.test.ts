@@ -81,7 +81,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(filesWith(dir, secret)).toEqual([])
     expect(filesWith(join(slurm.dir, 'state'), secret)).toEqual([])
     expect(slurm.slurm('scontrol', 'show', 'jobs')).not.toContain(secret)
-  }, 300_000)
+  })
 
   test('a model is served and scored on a benchmark, attempt by attempt', async () => {
     const dir = join(scratch, 'eval')
@@ -96,7 +96,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
       schema: 'eval-report/2',
       runs: [{ state: 'complete', accuracy: { tasks: 2, trials: 4 }, trials: { scored: 4, failed: 0, cancelled: 0 } }],
     })
-  }, 300_000)
+  })
 
   test('on nodes without internet model and data are fetched first; tokens, training on two nodes, one model, published', async () => {
     const dir = join(scratch, 'sft')
@@ -120,7 +120,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(Date.parse(summary.training_end)).toBeGreaterThanOrEqual(Date.parse(summary.training_start))
     expect(logsOf(dir)).toContain('node 1 of 2')
     expect(filesWith(dir, secret)).toEqual([])
-  }, 300_000)
+  })
 
   test('reinforcement unpacks its tasks, brings up Ray over two nodes, resumes after its restart and publishes the newest export', async () => {
     const dir = join(scratch, 'rl')
@@ -147,7 +147,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
       new Set([`${head?.slice(0, 2)} stop --force`, `${worker?.slice(0, 2)} stop --force`]),
     )
     expect(readdirSync(join(scratch, 'ray/nodes'))).toEqual([])
-  }, 300_000)
+  })
 
   test('a recipe in 20 shards loses a node in the middle, and every row exists exactly once', async () => {
     const dir = join(scratch, 'recipe')
@@ -171,7 +171,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(units.filter(({ job }: { job: string }) => job === '01-puzzles')).toHaveLength(20)
     expect(slurm.slurm('sinfo', '-h', '-n', 'n2', '-o', '%T')).toMatch(/^down/)
     expect(await countRows(join(dir, 'outputs/recipe'))).toEqual({ rows: 600, distinct: 600 })
-  }, 400_000)
+  })
 
   // Each of the three needs a node of its own.
   test.concurrent('a job that runs out of time stops, resumes in its restarts and ends the chain when it is done', async () => {
@@ -187,7 +187,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     await until('the rest of the chain to be cancelled', () => ends().includes('CANCELLED DependencyNeverSatisfied'))
     expect(ends().filter((line) => /^(FAILED|TIMEOUT)/.test(line)).length).toBeGreaterThan(0)
     await until('nothing to wait any more', () => !ends().some((line) => line.startsWith('PENDING')))
-  }, 400_000)
+  })
 
   test.concurrent('what depends on a job that failed is never run', async () => {
     const dir = join(scratch, 'failing')
@@ -203,7 +203,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(states(jobs)).toEqual({ tasks: 'failed', traces: 'cancelled' })
     expect(existsSync(join(dir, 'trace_jobs'))).toBe(false)
     expect(ot('launch', 'logs', id, '--job', 'tasks', '--experiments-dir', dir)).toContain('--no-such-option')
-  }, 120_000)
+  })
 
   test.concurrent('a launch that was cancelled is finished by resume, and nothing is done twice', async () => {
     const dir = join(scratch, 'cancelled')
@@ -219,7 +219,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(trialsIn(join(dir, 'trace_jobs'))).toHaveLength(4)
     expect(trialsIn(join(dir, 'trace_jobs'))).toEqual(expect.arrayContaining(finished))
     expect(ot('launch', 'list', '--experiments-dir', dir)).toContain(id)
-  }, 300_000)
+  })
 
   test.concurrent('a server ends when the only job that needs it is cancelled', async () => {
     const dir = join(scratch, 'cancelled-eval')
@@ -241,7 +241,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     const { jobs } = await watch(dir, id, undefined, 3)
     expect(states(jobs), logsOf(dir)).toEqual({ server: 'cancelled', eval: 'cancelled', report: 'cancelled' })
     expect(existsSync(join(dir, 'launches', id, 'endpoint.json'))).toBe(false)
-  }, 300_000)
+  })
 
   function ot(...words: string[]): string {
     const done = spawnSync(process.execPath, [program, ...words], { env: environment(), encoding: 'utf8' })

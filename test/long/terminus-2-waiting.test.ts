@@ -13,7 +13,7 @@ withSandboxes(
       const full = await observationsOf(replies, { wait: 'full' })
       expect(full).toHaveLength(26)
       expect(shown(idle)).toEqual(shown(full))
-    }, 600_000)
+    })
   },
   needs('python3').meta.skipReason ?? null,
 )

@@ -31,7 +31,7 @@ describe('datasets and recipes in a browser', needs('chromium'), () => {
     ;({ library } = await Library.open([run, join(dir, 'any.jsonl')]))
     server = await serveView(library, { host: '127.0.0.1', port: 0, token: null, assetsDir: 'dist/web' })
     page = await startChromium()
-  }, 120_000)
+  })
 
   afterAll(async () => {
     await page.close()
@@ -117,7 +117,7 @@ describe('datasets and recipes in a browser', needs('chromium'), () => {
     expect(page.problems).toEqual([])
   })
 
-  test.each(['light', 'dark'])('every page is accessible in %s', { timeout: 120_000 }, async (scheme) => {
+  test.each(['light', 'dark'])('every page is accessible in %s', async (scheme) => {
     await page.dark(scheme === 'dark')
     for (const [name, to] of Object.entries({
       data: '#/data',

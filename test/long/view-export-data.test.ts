@@ -44,7 +44,7 @@ describe('datasets and recipes in a static export', needs('chromium'), () => {
     server = await serveFiles(out, '/site/')
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     page = await startChromium()
-  }, 120_000)
+  })
 
   afterAll(async () => {
     await page?.close()

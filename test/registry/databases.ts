@@ -27,7 +27,7 @@ export function onBothDatabases(title: string, suite: (kit: Kit) => void): void 
     let server: PostgresServer | undefined
     beforeAll(async () => {
       server = await startPostgres()
-    }, 60_000)
+    })
     afterAll(() => server?.stop())
     suite({
       scratch: join(scratch, 'postgresql'),

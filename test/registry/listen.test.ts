@@ -38,7 +38,7 @@ onBothDatabases('listeners', (kit: Kit) => {
     })
   }
 
-  test('two that race for 200 models evaluate each exactly once', { timeout: 120_000 }, async () => {
+  test('two that race for 200 models evaluate each exactly once', async () => {
     const registry = await kit.fresh()
     const models = Array.from({ length: 200 }, (_, i) => `org/model-${i}`)
     await trained(registry, models)

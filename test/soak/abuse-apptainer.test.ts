@@ -12,7 +12,7 @@ const skipReason = whyNotApptainer
 const meta = skipReason === null ? {} : { skipReason }
 describe('hostile tasks in apptainer', { skip: skipReason !== null, meta }, () => {
   const image = join(scratch, process.getuid?.() === 0 ? 'base.sif' : 'base')
-  beforeAll(() => buildApptainerImage(image, join(scratch, 'root'), attackPrograms()), 120_000)
+  beforeAll(() => buildApptainerImage(image, join(scratch, 'root'), attackPrograms()))
   const options = () => [`program=${apptainerProgram}`, `image=${image}`]
   abuseSuite({ name: 'apptainer', options, left: (stateDir) => readdirSync(join(stateDir, 'apptainer/sandboxes')) })
 })

@@ -27,9 +27,7 @@ const says = (...lines: string[]) => replies(`\`\`\`dockerfile\nFROM debian:12-s
 const good = says('WORKDIR /app', 'COPY data.txt /app/')
 
 withSandboxes('a Dockerfile that a model writes', () => {
-  test('is returned until it builds, does no part of the task, and lets the solution pass', {
-    timeout: 120_000,
-  }, async () => {
+  test('is returned until it builds, does no part of the task, and lets the solution pass', async () => {
     const mark = join(await makeTempDir(), 'escaped')
     const model = clientThat(
       says('WORKDIR /app', `RUN mkdir -p ${mark} && exit 7`),
@@ -51,14 +49,14 @@ withSandboxes('a Dockerfile that a model writes', () => {
     expect(existsSync(mark)).toBe(false)
   })
 
-  test('is dropped with its last reason if it never works', { timeout: 120_000 }, async () => {
+  test('is dropped with its last reason if it never works', async () => {
     const model = clientThat(says('RUN exit 7'))
     const given = await runStage(make({ repairs: 1 }), [row()], { model, sandboxes: provider })
     expect(given).toMatchObject([{ drop: 'not-proven', detail: expect.stringContaining('exit 7'), id: 'r' }])
     expect(model.asked).toHaveLength(2)
   })
 
-  test('can be for a repository, whose files the model is shown', { timeout: 120_000 }, async () => {
+  test('can be for a repository, whose files the model is shown', async () => {
     const root = await makeTempDir()
     mkdirSync(join(root, 'tool'))
     writeFileSync(join(root, 'tool', 'Makefile'), 'count:\n\tgrep -c "" data.txt\n')

@@ -175,7 +175,7 @@ describe('changes of a recipe', () => {
   })
 })
 
-describe('a run of cells', { timeout: 300_000 }, () => {
+describe('a run of cells', () => {
   test('cells are run once each, one that fails stops no other, and the next run does what is missing', async () => {
     const dir = join(scratch, 'run')
     mkdirSync(dir, { recursive: true })
@@ -403,7 +403,7 @@ export default { kind: 'map', takes: 'task', gives: 'task', async *run(rows, { s
   })
 })
 
-describe('a search', { timeout: 300_000 }, () => {
+describe('a search', () => {
   /** The more tasks the dataset has, the more tasks of the evaluation are solved. */
   const evaluation = `
 const [dataset, out, size, seed] = process.argv.slice(1)

@@ -11,7 +11,7 @@ test('the recipe database exists and answers', async () => {
   expect(await look('database/duckdb')).toMatchObject({ state: 'ok', what: expect.stringMatching(/^v\d/), cure: null })
 })
 
-test('a PostgreSQL that runs answers', { ...needs('pg_createcluster', 'setpriv'), timeout: 60_000 }, async () => {
+test('a PostgreSQL that runs answers', needs('pg_createcluster', 'setpriv'), async () => {
   const { dir, stop } = await startPostgres()
   onTestFinished(stop)
   const what = `${dir}/.s.PGSQL.5432 answers; the login was not tried`

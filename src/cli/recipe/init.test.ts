@@ -9,7 +9,7 @@ import init from './init.ts'
 
 const run = (...words: string[]) => runCommand(init, ['ot-agent', 'recipe', 'init'], words)
 
-test('writes a recipe that fits together, once', { timeout: 180_000 }, async () => {
+test('writes a recipe that fits together, once', async () => {
   const dir = await makeTempDir()
   catchPrinted()
   await run('first-try', '-p', dir)

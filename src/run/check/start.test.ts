@@ -87,7 +87,7 @@ withSandboxes('the start of a task', () => {
     expect(await check(1, { startOnly: true, retries: 5 }, broken)).toMatchObject({ starts: 1, outcome: 'fail' })
   })
 
-  test('is repeated before the other checks too', { timeout: 120_000 }, async () => {
+  test('is repeated before the other checks too', async () => {
     const { report, outcome } = await check(1, { retries: 1 })
     expect(outcome).toBe('ok')
     expect(report.runs.length).toBeGreaterThan(2)

@@ -101,9 +101,7 @@ function plain(values: readonly number[], divisors: readonly number[]) {
   })
 }
 
-test('filters that decide in order share a scan, and each sees what those above it keep', {
-  timeout: 120_000,
-}, async () => {
+test('filters that decide in order share a scan, and each sees what those above it keep', async () => {
   const value = fc.nat({ max: 60 })
   const input = fc.record({
     values: fc.array(value, { minLength: 1, maxLength: 40 }),

@@ -49,4 +49,4 @@ test('a build that is aborted while it waits for its turn blocks no other', asyn
   building.get('third')?.(plainImage('third'))
   await third
   expect([...building.keys()]).toEqual(['first', 'third'])
-}, 20_000)
+})

@@ -18,7 +18,7 @@ test('a container that is being started again is not left to end by itself, and 
   const commands = new Commands(engine, 'box', { user: '0', cwd: '/' })
   await commands.attach('0123456789abcdef')
   const reviving = commands.revive()
-  await vi.waitFor(() => expect(ask).toHaveBeenCalledTimes(2))
+  await expect.poll(() => ask.mock.calls.length).toBe(2)
   expect(commands.leave()).toBe(false)
   let isClosed = false
   const closed = commands.close().then(() => {

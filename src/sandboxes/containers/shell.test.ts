@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import type { ContainerEngine } from './container-engine.ts'
 import { Shell } from './shell.ts'
 
@@ -37,7 +37,7 @@ test('the loss of a shell on the streams of process 1 is heard while it runs a c
     const running = isIdle ? null : run()
     stream.push(frame(2, 'mark'))
     for (const piece of ['printed 0123', '4567 and 01', '23456789', 'abcdef']) stream.push(frame(1, piece))
-    if (isIdle) await vi.waitFor(() => expect(shell.alive).toBe(false))
+    if (isIdle) await expect.poll(() => shell.alive).toBe(false)
     expect(await (running ?? run())).toEqual({ kind: 'lost', started: !isIdle })
     expect(said).toBe(isIdle ? '' : 'printed 01234567 and ')
     shell.close()

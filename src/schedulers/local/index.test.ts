@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import type { Launch, LaunchJob } from '../../core/launch.ts'
 import local from './index.ts'
@@ -20,9 +20,7 @@ test('a job writes to its log, and the process that handed it over does not keep
   const launch = { id: 'launch', experimentsDir: dir, jobs: [job] } as unknown as Launch
   const scheduler = local.make({}, { env: process.env, stateDir: dir })
   const id = await scheduler.submit({ job, launch, link: 0, scriptPath, tasks: null, earlier: [] })
-  await vi.waitFor(async () => {
-    expect(await scheduler.states([{ job: 'one', link: 0, id, tasks: null }])).toEqual([])
-  })
+  await expect.poll(() => scheduler.states([{ job: 'one', link: 0, id, tasks: null }])).toEqual([])
   expect(readFileSync(log, 'utf8')).toBe('link 0 ran\n')
   const open = readdirSync('/proc/self/fd').flatMap((fd) => {
     try {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { installSky } from '../../../test/fakes/scripted-sky.ts'
 import { makeTempDir } from '../../../test/make-task.ts'
@@ -105,12 +105,12 @@ test('a job that fails is failed, and one that is cancelled is cancelled', async
   const sleeps = await begin({ ...one, script: [{ about: 'x', lines: ['echo $$ > "$RAN"', 'exec sleep 300'] }] })
   const submission = await sleeps.submit()
   expect(await sleeps.scheduler.states([submission])).toMatchObject([{ state: 'running' }])
-  await vi.waitFor(() => expect(sleeps.ran()).toMatch(/\d\n/), { timeout: 20_000 })
+  await expect.poll(sleeps.ran).toMatch(/\d\n/)
   await sleeps.scheduler.cancel([submission])
   // The process is gone, or a zombie until its parent reaps it.
   const commandOf = () =>
     existsSync(`/proc/${sleeps.ran().trim()}`) ? readFileSync(`/proc/${sleeps.ran().trim()}/cmdline`, 'utf8') : ''
-  await vi.waitFor(() => expect(commandOf()).toBe(''), { timeout: 20_000 })
+  await expect.poll(commandOf).toBe('')
   expect(await sleeps.ended(submission)).toMatchObject([{ state: 'cancelled' }])
   await sleeps.scheduler.cancel([{ ...submission, id: 'long-gone' }])
 })

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeViewJobs } from '../../../test/view-kit.ts'
 import { parseRunWords } from '../../app/flags/run-words.ts'
 import { Library } from '../../app/view/library.ts'
@@ -208,7 +208,7 @@ describe('what may be asked for', () => {
 
 describe('a started run', () => {
   const untilSays = (id: string, text: string) =>
-    vi.waitFor(async () => expect((await list()).find((run) => run.id === id)?.says).toContain(text), 20_000)
+    expect.poll(async () => (await list()).find((run) => run.id === id)?.says).toContain(text)
 
   test('gets its arguments unchanged, is listed with its output, and stops on request', async () => {
     const body = { ...aRun('one'), agentOptions: ['a=$(touch /tmp/x); `id`'] }
@@ -219,10 +219,7 @@ describe('a started run', () => {
     await untilSays(id, '"--ak","a=$(touch /tmp/x); `id`"')
     expect((await ask('/api/runs', { body })).json.error).toContain('is already running')
     expect((await ask(`/api/runs/${id}/stop`)).status).toBe(200)
-    await vi.waitFor(
-      async () => expect((await list())[0]).toMatchObject({ state: 'ended', exit: 'exit code 130' }),
-      20_000,
-    )
+    await expect.poll(async () => (await list())[0]).toMatchObject({ state: 'ended', exit: 'exit code 130' })
     expect(await readFile(run!.log, 'utf8')).toContain('stopping')
     expect((await ask('/api/runs/no-such/stop')).status).toBe(404)
   })
@@ -234,7 +231,7 @@ describe('a started run', () => {
     for (const code of [1, 0]) {
       const started = new StartedRuns({ ...settings, program: [process.execPath, '-e', `process.exit(${code})`] })
       await started.start({ kind: 'recipe', file: 'a.yaml', out: `out-${code}` })
-      await vi.waitFor(async () => expect((await started.list(new Map()))[0]?.exit).toBe(`exit code ${code}`), 20_000)
+      await expect.poll(async () => (await started.list(new Map()))[0]?.exit).toBe(`exit code ${code}`)
     }
     expect(shown).toEqual([resolve('out-0')])
   })

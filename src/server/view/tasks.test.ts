@@ -23,7 +23,7 @@ async function serve(...paths: string[]) {
     const response = await fetch(`${server.origin}/api/${path}`)
     return { status: response.status, ...((await response.json()) as object) }
   }
-  await vi.waitFor(async () => expect((await ask('tasks')).complete).toBe(true), { timeout: 60_000 })
+  await vi.waitFor(async () => expect((await ask('tasks')).complete).toBe(true), { timeout: 120_000 })
   return { ask, start, library }
 }
 

@@ -114,7 +114,7 @@ test('every row is in the dataset once, in order, and no source task is on both 
     ),
     { numRuns: 6 },
   )
-}, 60_000)
+})
 
 test('rungs of the ladder have their size, each holds the one before, and none holds a task of the validation', async () => {
   const sizes = [2, 5, 9, 1000]
@@ -141,7 +141,7 @@ test('rungs of the ladder have their size, each holds the one before, and none h
     },
   )
   expect(held.size).toBeGreaterThan(0)
-}, 60_000)
+})
 
 test.each([
   ['sharegpt', { from: 'human', value: 'Count the words in /app/text.' }, ['from', 'value', 'human', 'gpt']],
@@ -281,7 +281,7 @@ test('conversations with tools are written as they are elsewhere, whatever follo
       expect(loose(found)).toEqual(loose(shareGptOf(messages)))
     }
   })
-}, 60_000)
+})
 
 const marked = (over: object = {}) =>
   someTrace({
@@ -327,4 +327,4 @@ test("a trainer's configuration matches how the rows are to be trained on", asyn
   await expect(exporting(makeSharegpt(), [flagged], nothing)).rejects.toThrow('single messages')
   await expect(exporting(makeSharegpt(), [last, marked({ id: 'other' })], nothing)).rejects.toThrow('1 of 2 rows')
   await expect(exporting(split, [marked()], nothing)).rejects.toThrow('every reply')
-}, 60_000)
+})

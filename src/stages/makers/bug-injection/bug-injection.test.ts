@@ -29,7 +29,7 @@ const tools: RawRow = {
 }
 const only = (...mutators: string[]) => ({ mutators, attempts: 6 })
 
-describe('bugs in a repository', { timeout: 300_000 }, () => {
+describe('bugs in a repository', () => {
   withSandboxes('with sandboxes', () => {
     stageLaws('makers/bug-injection', {
       make: async () => make(only('comparison-flip')) as never,

@@ -142,9 +142,7 @@ withSandboxes('what a model writes is tried out', () => {
   const at = { sandboxes: provider }
   const brief = [row('r', { brief: 'Counting lines' })]
 
-  test('what failed goes back to the model until the solution passes and nothing does not', {
-    timeout: 120_000,
-  }, async () => {
+  test('what failed goes back to the model until the solution passes and nothing does not', async () => {
     const model = clientThat(says(lax), says(wrong), says(good))
     const [draft] = await runStage(make(teacher), brief, { ...at, model })
     expect(draft).toMatchObject({ name: 'p-r', lineage: { strategy: 'teacher' } })
@@ -154,14 +152,14 @@ withSandboxes('what a model writes is tried out', () => {
     expect(prompts[2]).toMatch(/do not accept the solution[\s\S]*got 4/)
   })
 
-  test('what is still wrong after the last repair is dropped', { timeout: 120_000 }, async () => {
+  test('what is still wrong after the last repair is dropped', async () => {
     const model = clientThat(says(wrong))
     const dropped = await runStage(make(teacher, { repairs: 1 }), brief, { ...at, model })
     expect(dropped).toMatchObject([{ drop: 'not-proven', detail: /got 4/, id: 'r' }])
     expect(model.asked).toHaveLength(2)
   })
 
-  test('an environment that cannot be built is told in the same words every time', { timeout: 120_000 }, async () => {
+  test('an environment that cannot be built is told in the same words every time', async () => {
     const lineage = { pipeline: 'p', strategy: 's', rowId: 'r', rowDigest: 'd', seed: 1 }
     const files = {
       'environment/Dockerfile': { data: 'FROM debian:12-slim\nRUN exit 7\n' },
@@ -175,7 +173,7 @@ withSandboxes('what a model writes is tried out', () => {
     expect(await prove()).toBe(told)
   })
 
-  test('tests for a trace are proven by replaying it', { timeout: 120_000 }, async () => {
+  test('tests for a trace are proven by replaying it', async () => {
     const content = JSON.stringify({ analysis: '', plan: '', commands: [{ keystrokes: `${good.solve_sh}\n` }] })
     const dockerfile = 'FROM debian:12-slim\nWORKDIR /app\nCOPY words.txt /app/\n'
     const fields = {

@@ -45,7 +45,7 @@ test('an idea that repeats a shown example is no idea', async () => {
 })
 
 withSandboxes('tests that test nothing', () => {
-  test('are tried once: a repair that changes nothing ends the row', { timeout: 120_000 }, async () => {
+  test('are tried once: a repair that changes nothing ends the row', async () => {
     let leases = 0
     const counting: SandboxProvider = Object.create(provider, {
       lease: {

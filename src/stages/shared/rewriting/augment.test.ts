@@ -124,7 +124,7 @@ test('whatever is quoted and looked at by the tests is binding, and its loss is 
 })
 
 withSandboxes('a task that was told anew', () => {
-  test('passes the spine as the old one does', { timeout: 180_000 }, async () => {
+  test('passes the spine as the old one does', async () => {
     const [made] = (await runStage(make(rewrite), [row], { model: told(() => good) })) as [TaskRow]
     const place = await makeTempDir()
     await placeTask(made, place, 'task')
