@@ -1,10 +1,10 @@
-// Makes new tasks and lets the student of this package try each once:
+// Makes new tasks, like or unlike those that students of these studies are trained on:
 //
 //   node studies/transfer.mjs VARIANT OUT
 //
-// The tasks are in OUT/new, the trials in OUT/job. The variants are those of transfer.yaml.
+// The tasks are in OUT/tasks. The variants are those of transfer.yaml.
 import { execFileSync } from 'node:child_process'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 
 const [variant, out] = process.argv.slice(2)
 const here = import.meta.dirname
@@ -13,38 +13,22 @@ const [known, others] = [
   'accounts,builds,http,logs,migrations,processes,queues,schedules,sockets,stores',
 ]
 const unseen = 'flatten,rank-in-group,dead-references,pivot-count,render-template'
-const usual = ['terminal-composer', '--domains', known, '--without', unseen]
+const usual = ['--domains', known, '--without', unseen]
 
 /** `as-made` and `reworded` make 200 tasks, of which 100 have other words. */
 const sources = {
   'as-made': [...usual, '--first', '9000', '--count', '200'],
   reworded: [...usual, '--first', '9000', '--count', '200'],
   'longer-names': [...usual, '--first', '12000', '--count', '100'],
-  'other-kinds': ['terminal-composer', '--domains', known, '--operations', unseen, '--first', '9000', '--count', '100'],
-  'other-subjects': ['terminal-composer', '--domains', others, '--first', '9000', '--count', '100'],
+  'other-kinds': ['--domains', known, '--operations', unseen, '--first', '9000', '--count', '100'],
+  'other-subjects': ['--domains', others, '--first', '9000', '--count', '100'],
 }
 
-const made = join(resolve(out), 'new')
-otAgent('generate', ...sources[variant], '--no-check', '--overwrite', '--output-dir', made)
-if (variant === 'as-made' || variant === 'reworded')
-  execFileSync(process.execPath, [join(here, 'reword.mjs'), join(made, 'tasks'), variant])
-const student = ['-m', 'llama/composer-6m', '--ak', 'temperature=0', '--ak', 'max_turns=12']
-otAgent(
-  'run',
-  '-p',
-  join(made, 'tasks'),
-  '-a',
-  'terminus-2',
-  ...student,
-  '-o',
-  out,
-  '--job-name',
-  'job',
-  '-n',
-  '8',
-  '-q',
-)
+const program = join(here, '../bin/ot-agent.js')
+const words = ['generate', join(here, '../data/terminal-composer/generate.ts'), ...sources[variant]]
+run(program, ...words, '--no-check', '--overwrite', '--output-dir', out)
+if (variant === 'as-made' || variant === 'reworded') run(join(here, 'reword.mjs'), join(out, 'tasks'), variant)
 
-function otAgent(...words) {
-  execFileSync(process.execPath, [join(here, '../bin/ot-agent.js'), ...words], { stdio: 'inherit' })
+function run(...words) {
+  execFileSync(process.execPath, words, { stdio: 'inherit' })
 }
