@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
@@ -27,8 +27,11 @@ beforeEach(async () => {
 afterEach(() => vi.unstubAllEnvs())
 
 async function publish(repository = `file:${set}`): Promise<number> {
-  const { rows } = await publishTraces({ jobDir, repository, isPrivate: true }, new AbortController().signal)
-  return rows
+  return (await publishTo(repository)).rows
+}
+
+async function publishTo(repository: string) {
+  return publishTraces({ jobDir, repository, isPrivate: true }, new AbortController().signal)
 }
 
 /** Runs a trial, as the resumed job would. */
@@ -67,6 +70,18 @@ test('a trial that ran again without success before is another trace', async () 
   rmSync(join(jobDir, 'hello__two'), { recursive: true })
   await runTrial('hello__two', later)
   expect(await publish()).toBe(1)
+})
+
+test('a trial that was rescored is not sent again, but said to have another reward there', async () => {
+  await publish()
+  const end = { kind: 'scored', rewards: { reward: 0 }, exit: { kind: 'finished' } } as const
+  const files = join(dir, 'rescored')
+  cpSync(join(jobDir, 'hello__two'), files, { recursive: true })
+  const store = await openTrialStore(jobDir, 'harbor')
+  await store.replace(agentRecord({ name: 'hello__two', end }), files)
+  await store.close()
+  expect(await publishTo(`file:${set}`)).toMatchObject({ rows: 0, outdated: 1 })
+  expect(await publishTo(`file:${join(dir, 'other')}`)).toMatchObject({ rows: 2, outdated: 0 })
 })
 
 test('what never reached the dataset is sent, whatever the job noted', async () => {

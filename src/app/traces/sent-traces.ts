@@ -11,6 +11,8 @@ const schema = z.object({
       repository: z.string(),
       /** Those that gave rows. */
       trials: z.array(z.string()),
+      /** What each of them scored at the time. */
+      rewards: z.array(z.number().nullable()).optional(),
       /** SHA-256 of its data files. */
       files: z.array(z.string()),
     }),

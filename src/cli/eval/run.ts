@@ -93,7 +93,11 @@ async function sendTraces(
   signal: AbortSignal,
 ): Promise<string | null> {
   try {
-    const { repository, rows, url } = await publishTraces({ jobDir, ...target }, signal)
+    const { repository, rows, url, outdated } = await publishTraces({ jobDir, ...target }, signal)
+    if (outdated > 0) {
+      note(`warning: ${repository} has ${outdated} traces with rewards from before a rescore`)
+      note('hint: send all of them to another dataset with --upload-traces')
+    }
     note(rows === 0 ? `${repository} has all traces of this job` : `uploaded ${rows} traces: ${url ?? repository}`)
     return repository
   } catch (error) {
