@@ -10,6 +10,7 @@ export const common = {
     // Hundreds of times what a test takes: on a busy machine, others may get most of the processor time.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    // Waits end as soon as what they wait for is there.
     expect: { poll: { timeout: 120_000 } },
     // One more than the cores of a small machine: tests often wait for a process.
     maxWorkers: 3,

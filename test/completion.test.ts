@@ -70,7 +70,7 @@ test.each(cases)('zsh: %s', needs('zsh'), (line, offered, not) => {
     'zpty -d shell',
   ].join('\n')
   const env = { ...process.env, HOME: dir, OFFERED: list, TERM: 'xterm' }
-  expect(spawnSync('zsh', ['-f', '-c', drive, 'zsh', setup, line], { env }).status).toBe(0)
+  expect(spawnSync('zsh', ['-f', '-c', drive, 'zsh', setup, line], { env, timeout: 600_000 }).status).toBe(0)
   const got = readFileSync(list, 'utf8').split('\n')
   expect(got).toEqual(expect.arrayContaining(offered))
   expect(got.filter((word) => not.includes(word))).toEqual([])

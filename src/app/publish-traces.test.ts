@@ -72,7 +72,7 @@ test('a trial that ran again without success before is another trace', async () 
   expect(await publish()).toBe(1)
 })
 
-test('a trial that was rescored is not sent again, but said to have another reward there', async () => {
+test('a trial that was rescored after it was sent is not sent again, but counted as outdated', async () => {
   await publish()
   const end = { kind: 'scored', rewards: { reward: 0 }, exit: { kind: 'finished' } } as const
   const files = join(dir, 'rescored')

@@ -21,7 +21,7 @@ export interface TracesTarget {
 }
 
 export interface PublishedTraces extends Pick<Uploaded, 'repository' | 'rows' | 'url'> {
-  /** Trials whose traces the dataset has with the reward of before a rescore. */
+  /** How many trials were rescored after their traces were sent: the dataset has their old rewards. */
   readonly outdated: number
 }
 
@@ -45,7 +45,8 @@ export async function publishTraces(
   const sent: TrialRecord[] = []
   const skip = (record: TrialRecord) => {
     const run = runOf(record)
-    if (arrived.has(run) && arrived.get(run) !== undefined && arrived.get(run) !== rewardOf(record)) outdated.add(run)
+    const sentReward = arrived.get(run)
+    if (sentReward !== undefined && sentReward !== rewardOf(record)) outdated.add(run)
     return arrived.has(run)
   }
   const onExported = (record: TrialRecord) => void sent.push(record)

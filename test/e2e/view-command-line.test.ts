@@ -6,7 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeRecipeRun } from '../view-data-kit.ts'
 
 let dir: string
-const program = (...words: string[]) => spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8' })
+const program = (...words: string[]) =>
+  spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8', timeout: 600_000 })
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'ot-agent-view-'))

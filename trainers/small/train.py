@@ -596,7 +596,7 @@ def main():
     flags.add_argument("--init", help="a student to start from; its tokenizer and shape are kept")
     flags.add_argument("--layers", type=int, default=8)
     flags.add_argument("--width", type=int, default=384)
-    flags.add_argument("--vocab", type=int, default=4096, help="of a tokenizer trained on this data; --init and prepared files have their own")
+    flags.add_argument("--vocab", type=int, default=4096, help="size of the vocabulary of a new tokenizer; --init and prepared files bring their own")
     flags.add_argument("--context", type=int, default=8192, help="longer rows are left out")
     flags.add_argument("--rows", type=int, help="train on the first N rows only")
     flags.add_argument("--epochs", type=int, default=1)

@@ -16,7 +16,7 @@ function probe(asked: string[], said: string[], ...others: string[][]) {
   )
   writeFileSync(join(cwd, 'probe.py'), probePy)
   const command = ['-I', 'probe.py', '1', String(otherSec)]
-  const { stdout, stderr } = spawnSync('python3', command, { cwd, encoding: 'utf8' })
+  const { stdout, stderr } = spawnSync('python3', command, { cwd, encoding: 'utf8', timeout: 600_000 })
   expect(stderr).toBe('')
   return JSON.parse(stdout)
 }

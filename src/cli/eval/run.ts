@@ -95,8 +95,8 @@ async function sendTraces(
   try {
     const { repository, rows, url, outdated } = await publishTraces({ jobDir, ...target }, signal)
     if (outdated > 0) {
-      note(`warning: ${repository} has ${outdated} traces with rewards from before a rescore`)
-      note('hint: send all of them to another dataset with --upload-traces')
+      note(`warning: ${repository} has the traces of ${outdated} rescored trials with their old rewards`)
+      note('hint: name a new dataset with --upload-traces to upload all traces of the job with their current rewards')
     }
     note(rows === 0 ? `${repository} has all traces of this job` : `uploaded ${rows} traces: ${url ?? repository}`)
     return repository

@@ -129,7 +129,7 @@ test('parquet compressed with zstd is read, as recipes and others write it', asy
 })
 
 // Found by fuzzing: the first took minutes, the other 15 s, because the library trusts the lengths in them.
-test.each(['damaged-page', 'damaged-snappy'])('%s.parquet is a user error at once', async (name) => {
+test.each(['damaged-page', 'damaged-snappy'])('%s.parquet is a user error at once', { timeout: 5000 }, async (name) => {
   await expect(read(`test/fixtures/records/${name}.parquet`)).rejects.toMatchObject({ name: 'UserError' })
 })
 

@@ -44,7 +44,7 @@ function jobOf(facts: string, work: string, { patienceSec = 60 } = {}) {
     run: () => {
       const [out, err] = [join(dir, 'out'), join(dir, 'err')]
       const stdio = ['ignore' as const, openSync(out, 'w'), openSync(err, 'w')]
-      const { status } = spawnSync('bash', ['-c', script], { env, stdio })
+      const { status } = spawnSync('bash', ['-c', script], { env, stdio, timeout: 120_000 })
       return { status, stdout: readFileSync(out, 'utf8'), stderr: readFileSync(err, 'utf8') }
     },
     calls: () =>
