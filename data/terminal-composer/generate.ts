@@ -12,6 +12,10 @@ const options = z.object({
     .describe('all operations but these, which may still occur as further steps of a task'),
   levels: z.array(z.string()).optional().describe('only these: easy,medium,hard'),
   tools: z.array(z.string()).optional().describe('programs besides essential ones: git,sqlite3,make,gcc'),
+  wordings: z
+    .enum(['usual', 'many'])
+    .optional()
+    .describe('instructions with one or two wordings for each request, or with many'),
   wrong: z.number().min(0).max(1).optional().describe('share of tasks that ask for something other than they check'),
 })
 

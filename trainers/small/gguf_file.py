@@ -50,15 +50,21 @@ def name_of(name):
     return f"blk.{number}.{NAMES[rest.removesuffix('.weight')]}.weight"
 
 
+# llama.cpp's kinds of tokens. It calls phrases user-defined: it looks for them in a text before it splits the rest.
+NORMAL, CONTROL, PHRASE, UNUSED = 1, 3, 4, 5
+
+
 def facts(shape, tokenizer, context, chat_template, quantized):
     import json
 
     model = json.loads(tokenizer.to_str())["model"]
-    special = {t: i for t, i in tokenizer.get_vocab().items() if t.startswith("<|") and t.endswith("|>")}
+    added = tokenizer.get_added_tokens_decoder()
+    special = {token.content: number for number, token in added.items() if token.special}
     tokens = [f"[PAD{i}]" for i in range(shape["vocab"])]
-    types = [5] * shape["vocab"]
+    types = [UNUSED] * shape["vocab"]
     for token, number in tokenizer.get_vocab().items():
-        tokens[number], types[number] = token, 3 if token in special else 1
+        kind = CONTROL if token in special else PHRASE if number in added else NORMAL
+        tokens[number], types[number] = token, kind
     merges = [m if isinstance(m, str) else " ".join(m) for m in model["merges"]]
     a = "qwen3."
     return [

@@ -26,7 +26,7 @@ try:
     import torch
     import torch.nn.functional as F
     from safetensors.torch import load_file, save_file
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from torch import nn
 except ImportError as error:
     sys.exit(f"error: {error}\nhint: pip install torch tokenizers safetensors numpy")
@@ -208,6 +208,45 @@ def train_tokenizer(rows, size):
     return tokenizer
 
 
+def add_phrases(tokenizer, rows, share=0.5, shortest=16):
+    """Makes one token of each long text that half of the conversations have, such as an agent's instructions and the
+    frame of its replies. They then cost a student no time to read, to learn and to write.
+    """
+    sample = random.Random(0).sample(rows, min(len(rows), 64))
+    begin = tokenizer.get_vocab_size()
+    messages = [(number, [begin, *tokenizer.encode(text).ids]) for number, row in enumerate(sample) for _, text, _ in row]
+    tokens = np.concatenate([ids for _, ids in messages])
+    owner = np.concatenate([np.full(len(ids), number) for number, ids in messages])
+    texts = [tokenizer.decode([number]) for number in range(begin)] + [""]
+    # Digits are dates, sizes and numbers of lines: what half of the conversations share today, they may not tomorrow.
+    joins = [len(text) > 0 and not any(map(str.isdigit, text)) for text in texts]
+    while True:
+        can = np.array(joins)[tokens]
+        pairs = np.where(can[:-1] & can[1:], tokens[:-1].astype(np.int64) << 32 | tokens[1:], -1)
+        found, index, counts = np.unique(pairs, return_inverse=True, return_counts=True)
+        spread = np.bincount(np.unique(index * len(sample) + owner[:-1]) // len(sample))
+        counts[(spread < share * len(sample)) | (found < 0)] = 0
+        if not counts.any():
+            break
+        pair = found[counts.argmax()]
+        at = every_other(np.flatnonzero(pairs == pair))
+        tokens[at] = len(texts)
+        tokens, owner = np.delete(tokens, at + 1), np.delete(owner, at + 1)
+        texts.append(texts[pair >> 32] + texts[pair & 0xFFFFFFFF])
+        joins.append(True)
+    phrases = sorted({texts[number] for number in set(tokens.tolist()) if number > begin and len(texts[number]) >= shortest})
+    tokenizer.add_tokens([AddedToken(phrase, normalized=False, special=False) for phrase in phrases])
+
+
+def every_other(places):
+    """Without the second of two places side by side: in `aaa` only one pair can be joined."""
+    kept = []
+    for place in places.tolist():
+        if not kept or place > kept[-1] + 1:
+            kept.append(place)
+    return np.array(kept)
+
+
 def encode(tokenizer, rows):
     """For each conversation, its tokens and their weights in the loss; 0 is not learned."""
     start, end = tokenizer.token_to_id(START), tokenizer.token_to_id(TURN_END)
@@ -248,7 +287,10 @@ def read_data(options, tokenizer):
     texts = list(find_rows(options.data, "train"))[: options.rows]
     if not texts:
         sys.exit("error: no rows to train on\nhint: look at the dataset with: npx ot-agent traces stats")
-    tokenizer = tokenizer or train_tokenizer(texts, options.vocab)
+    if tokenizer is None:
+        tokenizer = train_tokenizer(texts, options.vocab)
+        if options.phrases:
+            add_phrases(tokenizer, texts)
     held = list(find_rows(options.data, "validation"))
     return Data(tokenizer, list(encode(tokenizer, texts)), list(encode(tokenizer, held)))
 
@@ -414,13 +456,79 @@ def order_of(rows, options):
         yield from order
 
 
+class Muon(torch.optim.Optimizer):
+    """Steps of orthogonal matrices (Jordan et al., 2024), as long as those of AdamW. Matrices of one shape are computed
+    together: one by one, a small student's would take longer than the rest of its training step.
+    """
+
+    def __init__(self, matrices, lr, decay):
+        shapes = sorted({tuple(p.shape) for p in matrices})
+        groups = [{"params": [p for p in matrices if tuple(p.shape) == shape]} for shape in shapes]
+        super().__init__(groups, {"lr": lr, "decay": decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            params, lr = group["params"], group["lr"]
+            for p in params:
+                if not self.state[p]:
+                    self.state[p]["momentum"] = torch.zeros_like(p)
+            grads, momenta = [p.grad for p in params], [self.state[p]["momentum"] for p in params]
+            torch._foreach_lerp_(momenta, grads, 0.05)
+            steps = orthogonal(torch.stack(torch._foreach_lerp(grads, momenta, 0.95)))
+            torch._foreach_mul_(params, 1 - lr * group["decay"])
+            torch._foreach_add_(params, list(steps * (-0.2 * math.sqrt(max(params[0].shape)) * lr)))
+
+
+def orthogonal(matrices):
+    """The nearest orthogonal matrices, roughly: five Newton-Schulz steps."""
+    x = matrices.bfloat16()
+    tall = x.shape[-2] > x.shape[-1]
+    x = x.mT if tall else x
+    x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+    for _ in range(5):
+        a = x @ x.mT
+        x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+    return (x.mT if tall else x).float()
+
+
+class Optimizers:
+    """Several optimizers as one."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    @property
+    def param_groups(self):
+        return [group for part in self.parts for group in part.param_groups]
+
+    def step(self):
+        for part in self.parts:
+            part.step()
+
+    def zero_grad(self, set_to_none):
+        for part in self.parts:
+            part.zero_grad(set_to_none=set_to_none)
+
+    def state_dict(self):
+        return [part.state_dict() for part in self.parts]
+
+    def load_state_dict(self, states):
+        for part, state in zip(self.parts, states, strict=True):
+            part.load_state_dict(state)
+
+
 def optimizer_of(model, options, device):
-    matrices = [p for p in model.parameters() if p.dim() == 2]
-    others = [p for p in model.parameters() if p.dim() != 2]
-    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
     gpu = device == "cuda"
     lr = torch.tensor(options.lr, device=device) if gpu else options.lr
-    return torch.optim.AdamW(groups, lr=lr, betas=(0.9, 0.95), fused=gpu, capturable=gpu)
+    by_muon = [p for p in model.model.layers.parameters() if p.dim() == 2] if options.optimizer == "muon" else []
+    rest = [p for p in model.parameters() if all(p is not other for other in by_muon)]
+    groups = [
+        {"params": [p for p in rest if p.dim() == 2], "weight_decay": 0.1},
+        {"params": [p for p in rest if p.dim() != 2], "weight_decay": 0.0},
+    ]
+    adam = torch.optim.AdamW(groups, lr=lr, betas=(0.9, 0.95), fused=gpu, capturable=gpu)
+    return Optimizers(adam, *([Muon(by_muon, lr, decay=0.1)] if by_muon else []))
 
 
 def set_rate(optimizer, value):
@@ -597,6 +705,7 @@ def main():
     flags.add_argument("--layers", type=int, default=8)
     flags.add_argument("--width", type=int, default=384)
     flags.add_argument("--vocab", type=int, default=4096, help="size of the vocabulary of a new tokenizer; --init and prepared files bring their own")
+    flags.add_argument("--phrases", action="store_true", help="in a new tokenizer, make one token of each long text that half of the conversations share")
     flags.add_argument("--context", type=int, default=8192, help="longer rows are left out")
     flags.add_argument("--rows", type=int, help="train on the first N rows only")
     flags.add_argument("--epochs", type=int, default=1)
@@ -604,6 +713,7 @@ def main():
     flags.add_argument("--seconds", type=float, help="stop after this long; the learning rate decays over this time")
     flags.add_argument("--batch-tokens", type=int, default=65536)
     flags.add_argument("--lr", type=float, default=1e-3)
+    flags.add_argument("--optimizer", choices=["adamw", "muon"], default="adamw", help="muon: for the matrices of the layers; AdamW for the rest")
     flags.add_argument("--warmup", type=int, default=50)
     flags.add_argument("--seed", type=int, default=0)
     flags.add_argument("--save-every", type=float, default=120, help="seconds between checkpoints")

@@ -3,6 +3,7 @@ import { type DraftFile, type Draws, makeDraws, type TaskDraft } from 'ot-agent'
 import { isDoneAlready, renderTests } from './checker.ts'
 import { renderEnvironment } from './environment.ts'
 import { operations } from './operations.ts'
+import { type Wordings, wordsFor } from './wording.ts'
 import { adjectives, nouns } from './words.ts'
 import { easierOf, type Level, levels, type Operation, type Tool, type Work } from './work.ts'
 
@@ -13,6 +14,8 @@ export interface ComposeRequest {
   readonly domains?: readonly string[]
   readonly operations?: readonly string[]
   readonly levels?: readonly Level[]
+  /** Default: usual. */
+  readonly wordings?: Wordings
   /** Programs available in sandboxes besides essential ones. */
   readonly tools?: readonly Tool[]
 }
@@ -37,14 +40,20 @@ export function composeTask(request: ComposeRequest): TaskDraft {
   const choice = makeDraws(seed, `compose/${index}`)
   const level = choice.pick(request.levels ?? levels)
   const { domain, operation } = drawPlace(choice, request, level)
+  const words = wordsFor(request.wordings ?? 'usual', seed, index)
   const difficulty = easierOf(level, operation.hardest ?? 'hard')
   for (let attempt = 0; attempt < 200; attempt++) {
     const random = choice.fork(`attempt ${attempt}`)
     // The number makes every instruction and every environment in a sample unique.
     const root = `${random.pick(['/app', '/srv', '/data', '/opt', '/work'])}/${random.pick(adjectives)}-${random.pick(nouns)}-${index}`
-    const work = operation.make({ random, level, root }, domain)
+    const work = operation.make({ random, words, level, root }, domain)
     if (work && !isDoneAlready(work))
-      return draftOf(request, level, root, { ...work, needs: operation.needs ?? [], difficulty })
+      return draftOf(request, level, root, {
+        ...work,
+        ask: words.frame(work.ask),
+        needs: operation.needs ?? [],
+        difficulty,
+      })
   }
   throw new Error(
     `operation ${operation.name} in domain ${domain}: no task in 200 draws (seed ${seed}, index ${index})`,
@@ -57,8 +66,8 @@ export function composeTask(request: ComposeRequest): TaskDraft {
 export function composeWrongTask(request: ComposeRequest): TaskDraft {
   const draft = composeTask(request)
   for (let offset = 1_000_000; ; offset++) {
-    const { seed, index, domains, tools } = request
-    const other = composeTask({ seed, index: index + offset, ...(domains && { domains }), ...(tools && { tools }) })
+    const { operations: _, levels: __, ...same } = request
+    const other = composeTask({ ...same, index: request.index + offset })
     if (operationOf(other) === operationOf(draft)) continue
     return { ...draft, instruction: other.instruction.replaceAll(rootOf(other), rootOf(draft)) }
   }

@@ -78,12 +78,19 @@ function inputsOrNot(draft: TaskDraft): string[] {
   return [...before.keys()].filter((path) => after.get(path)?.startsWith('file:') && !told.includes(`\`${path}\``))
 }
 
+/** Results whose lines have to end in two ways. */
+function twoLineEnds({ config, instruction }: TaskDraft): string[] {
+  const { tags } = config!.metadata as { tags: readonly string[] }
+  return tags.includes('crlf-output') && /must have LF only\./.test(instruction) ? ['LF and CR LF'] : []
+}
+
 const sample = Array.from({ length: 3000 }, (_, index) => composeTask({ seed: 4711, index, tools }))
 
 test.each([
   ['no table has two columns of one name', repeatedColumns],
   ['no file is wanted and has to go', unwantedFiles],
   ['no input is to stay and has to change', touchedInputs],
+  ['no result is to have two kinds of line ends', twoLineEnds],
   ['no file that stays may be taken for the input that goes', inputsOrNot],
 ])('of 3,000 tasks: %s', (_, contradictionsIn) => {
   const found = sample.flatMap((draft) => {

@@ -7,6 +7,7 @@ import {
   operationNames,
   toolsOf,
 } from './compose-task.ts'
+import { wordings } from './wording.ts'
 import { levels, type Tool, tools as toolNames } from './work.ts'
 
 const options = z.strictObject({
@@ -26,6 +27,10 @@ const options = z.strictObject({
     .describe(
       'Programs that sandboxes have or can install besides what is essential in Debian; domains that need others are skipped.',
     ),
+  wordings: z
+    .enum(wordings)
+    .default('usual')
+    .describe('How instructions are worded: each request in one or two ways, or in many.'),
   wrong: z
     .number()
     .min(0)
@@ -66,6 +71,7 @@ function composeSource({
   without = [],
   levels,
   tools,
+  wordings,
   wrong,
 }: z.output<typeof options>): Source<TaskDraft> {
   return {
@@ -74,7 +80,7 @@ function composeSource({
     async *rows({ seed, signal }): AsyncGenerator<TaskDraft | Dropped> {
       const seen = new Set<string>()
       const kept = (operations ?? operationNames).filter((name) => !without.includes(name))
-      const only = { ...(domains && { domains }), operations: kept, ...(levels && { levels }), tools }
+      const only = { ...(domains && { domains }), operations: kept, ...(levels && { levels }), tools, wordings }
       for (let index = first; index < first + count; index++) {
         signal.throwIfAborted()
         const isWrong = makeDraws(seed, `wrong/${index}`).chance(wrong)

@@ -1,4 +1,5 @@
 import type { Draws } from 'ot-agent'
+import type { Words } from './wording.ts'
 
 export const levels = ['easy', 'medium', 'hard'] as const
 export type Level = (typeof levels)[number]
@@ -58,6 +59,7 @@ export interface Axes {
 /** What an operation draws from. */
 export interface Draw {
   readonly random: Draws
+  readonly words: Words
   readonly level: Level
   /** The absolute path of the work folder. */
   readonly root: string

@@ -17,8 +17,8 @@ export interface ModelTokenizer {
 const split =
   "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
-/** Token types in a GGUF file that are matched literally in a text. */
-const special = new Set<GgufValue | undefined>([3, 4])
+/** Token types in a GGUF file that are matched literally in a text: those that structure a conversation, and phrases. */
+const [control, phrase] = [3, 4]
 
 /** Longer than any template needs. */
 const templateMs = 2_000
@@ -41,11 +41,12 @@ export async function loadTokenizer(metadata: ReadonlyMap<string, GgufValue>, vo
       throw new GgufError(`expected a tokenizer with ${key} ${value}, got ${String(found).slice(0, 40)}`)
   }
   if (tokens.length > vocab) throw new GgufError(`${tokens.length} tokens do not fit into a vocabulary of ${vocab}`)
-  const added = tokens.flatMap((content, id) => (special.has(types[id]) ? [addedToken(content, id)] : []))
+  const added = tokens.flatMap((content, id) =>
+    types[id] === control || types[id] === phrase ? [addedToken(content, id)] : [],
+  )
   const tokenizer = new Tokenizer(tokenizerJson(tokens, merges, added), {})
   const render = templateOf(metadata, (text) => new Template(text))
-  const isAdded = new Set(added.map(({ id }) => id))
-  const bytes = tokens.map((token, id) => (isAdded.has(id) ? new Uint8Array() : fromByteLevel(token)))
+  const bytes = tokens.map((token, id) => bytesOf(token, types[id]))
   return {
     encode: (messages) => {
       const { ids } = tokenizer.encode(render(messages), { add_special_tokens: false })
@@ -69,6 +70,11 @@ function texts(metadata: ReadonlyMap<string, GgufValue>, key: string): readonly 
     if (typeof item !== 'string') throw new GgufError(`expected texts in ${key}, got a ${typeof item}`)
     return item
   })
+}
+
+function bytesOf(token: string, type: GgufValue | undefined): Uint8Array {
+  if (type === control) return new Uint8Array()
+  return type === phrase ? new TextEncoder().encode(token) : fromByteLevel(token)
 }
 
 function addedToken(content: string, id: number) {

@@ -19,15 +19,25 @@ export interface SimpleWork {
 }
 
 /** Completes a work; about half of them forbid leaving anything else behind. */
-export function simpleWork({ random }: Draw, work: SimpleWork): Work {
+export function simpleWork({ random, words }: Draw, work: SimpleWork): Work {
   const closed = random.chance(0.5) && !work.isOpen
   const more = closed
     ? [
-        random.pick([
-          'Leave nothing else behind.',
-          'Apart from that, no file or folder may be added or changed.',
-          'Temporary files and scripts of yours must be gone in the end.',
-        ]),
+        words.say(
+          random.pick([
+            'Leave nothing else behind.',
+            'Apart from that, no file or folder may be added or changed.',
+            'Temporary files and scripts of yours must be gone in the end.',
+          ]),
+          [
+            'Nothing else of yours may be left over when you are done.',
+            'Clean up after yourself: in the end there must be no new files or folders that are not asked for here.',
+            'Besides what is asked for here, nothing may be added or changed.',
+            'Do not leave any helper files or scripts of your own around.',
+            'When you finish, there must be no additional files or folders apart from those that are asked for.',
+            'If you need temporary files, remove them afterwards, so that you add nothing beyond what is asked for.',
+          ],
+        ),
       ]
     : []
   const {

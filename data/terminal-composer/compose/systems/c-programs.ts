@@ -190,25 +190,58 @@ make clean > /dev/null; ls`
 const heard = (one: string, two: string) =>
   `built\n${tally(one, 10)}exit 0\n${tally(two, 3)}exit 0\nexit 1\ncurrent\n2\n1\n${['Makefile', 'count.c', 'count.h', 'main.c', 'text.c', 'text.h'].map((name) => `${name}\n`).join('')}`
 
-function tellC({ random, root }: Draw, folder: string, count: number): string[] {
+function tellC({ random, words, root }: Draw, folder: string, count: number): string[] {
   const some = count === 1 ? 'one bug' : `${count} bugs`
   return [
-    random.pick([
-      `The C program in \`${root}/${folder}\` has ${some}, in its sources or in its Makefile. Fix ${count === 1 ? 'it' : 'them'} in place.`,
-      `\`${root}/${folder}\` contains a small C program with a Makefile. There ${count === 1 ? 'is' : 'are'} ${some} somewhere in these files. Find and fix ${count === 1 ? 'it' : 'them'}.`,
-    ]),
-    random.pick([
-      '`make` should build `tally` and compile only what is needed: a source file is compiled again if it, or one of the headers that it includes, has changed, and not otherwise. `make clean` removes everything that `make` created.',
-      '`make` builds the program `tally` from three object files. Each of them depends on its source file and on the headers that the source file includes: a change to one of these, and to nothing else, causes it to be compiled again. `make clean` leaves nothing but the sources, the headers and the Makefile.',
-    ]),
-    random.pick([
-      '`tally N` counts the words on its standard input. A word is a run of the letters a to z and A to Z; words are converted to lower case. It prints `TIMES WORD` for the N most frequent words (10 without an argument), most frequent first, with equally frequent words in alphabetical order. Its exit code is 0, or 1 if the input has no words.',
-      'Called as `tally N`, the program reads text from its standard input, treats every run of letters (a to z, in either case) as a word, converts the words to lower case, and prints the N most frequent words as `TIMES WORD`, in descending order of TIMES and then alphabetically. N defaults to 10. The exit code is 1 if there were no words at all, and 0 otherwise.',
-    ]),
-    random.pick([
-      `The tests copy the sources, the headers and the Makefile elsewhere and build them there.`,
-      'It will be built in another folder, from the sources, headers and Makefile only.',
-    ]),
+    words.say(
+      random.pick([
+        `The C program in \`${root}/${folder}\` has ${some}, in its sources or in its Makefile. Fix ${count === 1 ? 'it' : 'them'} in place.`,
+        `\`${root}/${folder}\` contains a small C program with a Makefile. There ${count === 1 ? 'is' : 'are'} ${some} somewhere in these files. Find and fix ${count === 1 ? 'it' : 'them'}.`,
+      ]),
+      [
+        `Please repair the small C program in \`${root}/${folder}\`. There ${count === 1 ? 'is' : 'are'} ${some} in its sources or its Makefile; correct ${count === 1 ? 'it' : 'them'} there.`,
+        `Something is wrong with the C program in \`${root}/${folder}\`: ${some}, to be exact, in the source files or in the Makefile. Fix these files in place.`,
+        `\`${root}/${folder}\` holds a C program and its Makefile, which do not work as described below because of ${some} in these files. Find and fix ${count === 1 ? 'it' : 'them'}.`,
+        `Debug the C program in \`${root}/${folder}\`, its sources as well as its Makefile. It has ${some}; edit the files in place to remove ${count === 1 ? 'it' : 'them'}.`,
+        `Can you make the C program in \`${root}/${folder}\` do what is described here? There ${count === 1 ? 'is' : 'are'} ${some} in its source files or its Makefile, to be fixed in place.`,
+      ],
+    ),
+    words.say(
+      random.pick([
+        '`make` should build `tally` and compile only what is needed: a source file is compiled again if it, or one of the headers that it includes, has changed, and not otherwise. `make clean` removes everything that `make` created.',
+        '`make` builds the program `tally` from three object files. Each of them depends on its source file and on the headers that the source file includes: a change to one of these, and to nothing else, causes it to be compiled again. `make clean` leaves nothing but the sources, the headers and the Makefile.',
+      ]),
+      [
+        'Running `make` has to produce the program `tally` with no more compiling than necessary: a source file is compiled again exactly if it, or a header that it includes, has changed. `make clean` deletes all that `make` created.',
+        'The Makefile should work like this. `make` builds `tally`; after a change, it compiles those source files again that were changed themselves or that include a changed header, and no others. `make clean` leaves only the sources, the headers and the Makefile.',
+        'What `make` is for: it builds `tally` from one object file per source file. An object file depends on its source file and on every header that this source file includes, and on nothing else, so that nothing is compiled without need. What `make clean` is for: it removes everything that `make` created.',
+        '`make` must create `tally`. It must not compile a source file again unless that file or one of the headers that it includes has changed; if one of them has, it must. With `make clean`, everything that `make` created disappears.',
+      ],
+    ),
+    words.say(
+      random.pick([
+        '`tally N` counts the words on its standard input. A word is a run of the letters a to z and A to Z; words are converted to lower case. It prints `TIMES WORD` for the N most frequent words (10 without an argument), most frequent first, with equally frequent words in alphabetical order. Its exit code is 0, or 1 if the input has no words.',
+        'Called as `tally N`, the program reads text from its standard input, treats every run of letters (a to z, in either case) as a word, converts the words to lower case, and prints the N most frequent words as `TIMES WORD`, in descending order of TIMES and then alphabetically. N defaults to 10. The exit code is 1 if there were no words at all, and 0 otherwise.',
+      ]),
+      [
+        'The program reads its standard input and counts how often each word occurs. Words are runs of letters (a to z and A to Z), converted to lower case. `tally N` prints the N most frequent words, each as `TIMES WORD`, from the most to the least frequent and, where they are equally frequent, in alphabetical order. Without an argument, N is 10. It exits with 0, but with 1 if there was not a single word.',
+        'This is what `tally N` does: it finds the words on its standard input, which are the runs of the letters a to z and A to Z, changes them to lower case and counts them. For the N words that occur most often (10 if it is called without N), it prints `TIMES WORD`, the highest TIMES first; words with the same TIMES are sorted alphabetically. If the input has words, the exit code is 0, otherwise 1.',
+        'Specification of `tally N`: it reads text on standard input. A word is a run of letters, a to z in lower or upper case, and is converted to lower case. Output: `TIMES WORD` for each of the N words with the highest counts (N is 10 if there is no argument), in descending order of the counts and alphabetically among equal counts. Exit code: 1 for an input without words, else 0.',
+      ],
+    ),
+    words.say(
+      random.pick([
+        `The tests copy the sources, the headers and the Makefile elsewhere and build them there.`,
+        'It will be built in another folder, from the sources, headers and Makefile only.',
+      ]),
+      [
+        'For the tests, only the sources, the headers and the Makefile are copied to another folder and built there.',
+        'I will build and test it in a different place, with just a copy of the sources, the headers and the Makefile.',
+        'The sources, the headers and the Makefile must be enough: these are copied somewhere else, and the program is built there.',
+        'Testing happens elsewhere: nothing but the source files, the headers and the Makefile is copied there and built.',
+        'To test your work, the program is built in another folder from its sources, headers and Makefile alone.',
+      ],
+    ),
   ]
 }
 

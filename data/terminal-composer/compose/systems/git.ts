@@ -60,7 +60,7 @@ const recover: Operation = {
   domains: ['git'],
   needs: ['git'],
   make: (draw) => {
-    const { random, level, root } = draw
+    const { random, words, level, root } = draw
     const { commits, commit } = beginCommits(draw)
     const [path = '', ...others] = random
       .few(nouns, byLevel(level, 3, 5, 7))
@@ -95,16 +95,34 @@ const recover: Operation = {
       faults: ['deleted-file'],
       isOpen: true,
       ask: [
-        random.pick([
-          `The branch \`main\` of the git repository \`${root}/repo\` once had a file \`${path}\`, which is gone now. Write the contents that it had right before it was deleted (for the last time, if it was deleted more than once) to \`${root}/${out}\`.`,
-          `Somewhere in the history of \`${root}/repo\` (a git repository, branch \`main\`) the file \`${path}\` was deleted. Recover its last version as \`${root}/${out}\`.`,
-          `\`${path}\` no longer exists in the git repository \`${root}/repo\`. Save the newest version of it that \`main\` ever had to \`${root}/${out}\`.`,
-        ]),
-        random.pick([
-          'Leave the repository as it is.',
-          'The repository and its files must not change.',
-          'Do not commit anything.',
-        ]),
+        words.say(
+          random.pick([
+            `The branch \`main\` of the git repository \`${root}/repo\` once had a file \`${path}\`, which is gone now. Write the contents that it had right before it was deleted (for the last time, if it was deleted more than once) to \`${root}/${out}\`.`,
+            `Somewhere in the history of \`${root}/repo\` (a git repository, branch \`main\`) the file \`${path}\` was deleted. Recover its last version as \`${root}/${out}\`.`,
+            `\`${path}\` no longer exists in the git repository \`${root}/repo\`. Save the newest version of it that \`main\` ever had to \`${root}/${out}\`.`,
+          ]),
+          [
+            `A file called \`${path}\` used to be on the branch \`main\` of the git repository \`${root}/repo\`, until it was deleted. Get back the contents that it had right before its deletion (the last one, if there were several) and save them as \`${root}/${out}\`.`,
+            `Please recover a deleted file: \`${path}\`, once part of the branch \`main\` of the git repository \`${root}/repo\`. I want the contents that it had immediately before it was deleted, or before the last time if that happened more than once. Write them to \`${root}/${out}\`.`,
+            `\`${root}/${out}\` should have the contents of the last version of \`${path}\`, a file that was deleted in the history of the branch \`main\` of the git repository \`${root}/repo\`. If it was deleted several times, the version before the last deletion is meant.`,
+            `What did \`${path}\` contain just before it was deleted from \`main\` in the git repository \`${root}/repo\`? If it was deleted repeatedly, the last deletion counts. Put those contents into \`${root}/${out}\`.`,
+            `In the git repository \`${root}/repo\`, the branch \`main\` has no file \`${path}\` any more. Look up the newest version of it that was ever on \`main\` and write that to \`${root}/${out}\`.`,
+          ],
+        ),
+        words.say(
+          random.pick([
+            'Leave the repository as it is.',
+            'The repository and its files must not change.',
+            'Do not commit anything.',
+          ]),
+          [
+            'Do not change anything in the repository.',
+            'The repository itself must stay untouched.',
+            'Only read from the repository: no new commits, no changed files.',
+            'Make no changes to the repository or its files.',
+            'When you are done, the repository must be the same as before.',
+          ],
+        ),
       ],
       before: { 'history.stream': file(importStream(commits)) },
       after: {},
@@ -122,7 +140,7 @@ const lastChange: Operation = {
   domains: ['git'],
   needs: ['git'],
   make: (draw) => {
-    const { random, level, root } = draw
+    const { random, words, level, root } = draw
     const { commits, commit } = beginCommits(draw)
     const keys = random.few(nouns, byLevel(level, 5, 9, 14)).map((name) => `${name}_${random.pick(plainWords)}`)
     const values = new Map(keys.map((key) => [key, String(random.int(1, 999))]))
@@ -151,11 +169,25 @@ const lastChange: Operation = {
       shape: 'settings-history',
       isOpen: true,
       ask: [
-        random.pick([
-          `\`${path}\` in the git repository \`${root}/repo\` has lines \`KEY = VALUE\`. For each key, find the commit on \`main\` that gave it its present value, and write \`KEY: SUBJECT (AUTHOR)\` to \`${root}/${out}\`, with the subject of the commit and the name of its author, one line per key, sorted by key in byte order.`,
-          `Who set what? The settings in \`${path}\` of the git repository \`${root}/repo\` (lines \`KEY = VALUE\`, branch \`main\`) were changed over time. Write one line \`KEY: SUBJECT (AUTHOR)\` per key to \`${root}/${out}\`, where SUBJECT is the first line of the message of the commit that last changed the value of this key, and AUTHOR is the name of its author. Sort the lines by key, in byte order.`,
+        words.say(
+          random.pick([
+            `\`${path}\` in the git repository \`${root}/repo\` has lines \`KEY = VALUE\`. For each key, find the commit on \`main\` that gave it its present value, and write \`KEY: SUBJECT (AUTHOR)\` to \`${root}/${out}\`, with the subject of the commit and the name of its author, one line per key, sorted by key in byte order.`,
+            `Who set what? The settings in \`${path}\` of the git repository \`${root}/repo\` (lines \`KEY = VALUE\`, branch \`main\`) were changed over time. Write one line \`KEY: SUBJECT (AUTHOR)\` per key to \`${root}/${out}\`, where SUBJECT is the first line of the message of the commit that last changed the value of this key, and AUTHOR is the name of its author. Sort the lines by key, in byte order.`,
+          ]),
+          [
+            `The git repository \`${root}/repo\` keeps settings in \`${path}\`, as lines \`KEY = VALUE\`. Where does each of the present values on \`main\` come from? List the keys in \`${root}/${out}\`, one per line and sorted in byte order, as \`KEY: SUBJECT (AUTHOR)\`: SUBJECT is the first line of the message of the commit that gave the key its present value, and AUTHOR is the name of the author of that commit.`,
+            `For each key in \`${path}\` (a file with lines \`KEY = VALUE\` in the git repository \`${root}/repo\`), which commit on the branch \`main\` gave it the value that it has now? Answer in \`${root}/${out}\` with one line per key in the form \`KEY: SUBJECT (AUTHOR)\`, where SUBJECT is the subject of that commit and AUTHOR the name of its author. The lines are sorted by key, in byte order.`,
+            `Please write \`${root}/${out}\`, with one line \`KEY: SUBJECT (AUTHOR)\` for every key of \`${path}\`, in the byte order of the keys. \`${path}\` is a file with lines \`KEY = VALUE\` in the git repository \`${root}/repo\`; SUBJECT and AUTHOR are the subject and the name of the author of the commit on \`main\` that set the key to its present value.`,
+            `Trace the settings in a git repository, \`${root}/repo\`, back to their origin. They are the lines \`KEY = VALUE\` of \`${path}\` on the branch \`main\`. For each key, look for the commit that last changed its value (or that added the key, if the value was never changed), and note the subject of that commit and the name of its author as \`KEY: SUBJECT (AUTHOR)\`. These lines, one for each key, go to \`${root}/${out}\`, sorted by key in byte order.`,
+          ],
+        ),
+        words.say(random.pick(['Leave the repository as it is.', 'Nothing in the repository may change.']), [
+          'Do not change anything in the repository.',
+          'The repository itself must stay untouched.',
+          'Only read from the repository; never write to it.',
+          'Make no changes to the repository.',
+          'When you are done, the repository must be the same as before.',
         ]),
-        random.pick(['Leave the repository as it is.', 'Nothing in the repository may change.']),
       ],
       before: { 'history.stream': file(importStream(commits)) },
       after: {},

@@ -142,32 +142,73 @@ interface Told {
   readonly port: number
 }
 
-function tellHarvest({ random, root, level }: Draw, { path, out, port }: Told): string[] {
+function tellHarvest({ random, words, root, level }: Draw, { path, out, port }: Told): string[] {
   const busy =
     level === 'easy'
       ? ''
-      : random.pick([
-          ' The service is often busy and then responds with status 503: send the request again.',
-          ' Status 503 means that the service is busy and that the same request has to be sent again.',
-        ])
+      : words.say(
+          random.pick([
+            ' The service is often busy and then responds with status 503: send the request again.',
+            ' Status 503 means that the service is busy and that the same request has to be sent again.',
+          ]),
+          [
+            ' Whenever you get status 503, the service is just busy: repeat the request.',
+            ' Expect status 503 now and then; it only means that the service is busy and that the same request must be sent again.',
+            ' If the status is 503, the service is busy; send that request again, as often as it takes.',
+            ' When it is busy, which is often the case, the service answers with status 503, and the request has to be repeated.',
+          ],
+        )
   return [
-    random.pick([
-      `\`perl ${root}/${path} ${port}\` starts a web service on 127.0.0.1, port ${port} (any other free port will do as well). Start it, fetch all of its records and add them up.`,
-      `Add up the records of a web service. The service is \`${root}/${path}\`: \`perl ${root}/${path} ${port}\` runs it on port ${port} of 127.0.0.1, and another free port is fine too.`,
-      `We need totals over the records of the web service \`${root}/${path}\`. It is not running; start it with \`perl ${root}/${path} ${port}\` (or another port), and it will listen on 127.0.0.1.`,
-    ]),
-    random.pick([
-      `\`GET /token\` returns a token, which is different each time the service starts. With that token in the header \`X-Token\`, \`GET /records?page=1\` returns the first records, as lines of the form \`GROUP AMOUNT\`, \`page=2\` returns the next ones and so on, until a page is empty.${busy}`,
-      `First get a token (\`GET /token\`; it is valid as long as the service runs) and send it in the header \`X-Token\` with every other request. \`GET /records?page=N\`, starting at page 1, returns lines of the form \`GROUP AMOUNT\`; the first empty page comes right after the last one with records.${busy}`,
-    ]),
-    random.pick([
-      `Write one line \`GROUP COUNT SUM\` per group to \`${root}/${out}\`: the number of records in the group and the sum of their amounts, some of which are negative. Sort the lines by group name.`,
-      `The result, \`${root}/${out}\`, has one line per group, sorted by name: \`GROUP COUNT SUM\`, with the number of records and the sum of the amounts. Amounts can be negative.`,
-    ]),
-    random.pick([
-      'Do not change the program itself.',
-      `Do not change \`${root}/${path}\`. If curl is not installed, you can use Perl or /dev/tcp in bash.`,
-    ]),
+    words.say(
+      random.pick([
+        `\`perl ${root}/${path} ${port}\` starts a web service on 127.0.0.1, port ${port} (any other free port will do as well). Start it, fetch all of its records and add them up.`,
+        `Add up the records of a web service. The service is \`${root}/${path}\`: \`perl ${root}/${path} ${port}\` runs it on port ${port} of 127.0.0.1, and another free port is fine too.`,
+        `We need totals over the records of the web service \`${root}/${path}\`. It is not running; start it with \`perl ${root}/${path} ${port}\` (or another port), and it will listen on 127.0.0.1.`,
+      ]),
+      [
+        `A web service, \`${root}/${path}\`, gives out records, all of which are to be fetched and added up. It is not running yet: start it with \`perl ${root}/${path} ${port}\`. It then listens on 127.0.0.1, port ${port}; any other free port is possible, too.`,
+        `Please collect all the records of a web service and add them up. You start that service yourself, with \`perl ${root}/${path} ${port}\`, on 127.0.0.1 and port ${port}, or on another free port if you like.`,
+        `What do the records of our web service add up to? Its program is \`${root}/${path}\`, and \`perl ${root}/${path} ${port}\` makes it listen on 127.0.0.1, port ${port}. You may use any other free port instead. Run it and fetch all of its records.`,
+        `Wanted: totals over all records of a web service that is to be started first. To run it on 127.0.0.1, port ${port}: \`perl ${root}/${path} ${port}\`. Another free port will also do.`,
+      ],
+    ),
+    words.say(
+      random.pick([
+        `\`GET /token\` returns a token, which is different each time the service starts. With that token in the header \`X-Token\`, \`GET /records?page=1\` returns the first records, as lines of the form \`GROUP AMOUNT\`, \`page=2\` returns the next ones and so on, until a page is empty.${busy}`,
+        `First get a token (\`GET /token\`; it is valid as long as the service runs) and send it in the header \`X-Token\` with every other request. \`GET /records?page=N\`, starting at page 1, returns lines of the form \`GROUP AMOUNT\`; the first empty page comes right after the last one with records.${busy}`,
+      ]),
+      [
+        `Each time it starts, the service makes up a new token, and \`GET /token\` returns it. All other requests need it in the header \`X-Token\`. The records come in pages: \`GET /records?page=1\` for the first, \`page=2\` for the next and so on, with lines of the form \`GROUP AMOUNT\`. The first empty page means that there are no more records.${busy}`,
+        `How it works: ask for a token with \`GET /token\` (after a restart you need a new one) and send it in the header \`X-Token\` whenever you request records. \`GET /records?page=N\` returns the records on page N, as lines of the form \`GROUP AMOUNT\`. Begin with page 1 and stop at the first page that is empty: there are no records after it.${busy}`,
+        `To read the records, send \`GET /records?page=1\`, then the same with \`page=2\` and so forth; an empty page means that you have them all. Every line of a page is a record, in the form \`GROUP AMOUNT\`. These requests must have a header \`X-Token\` with a token that you get beforehand with \`GET /token\`; it is valid until the service ends.${busy}`,
+        `The protocol: (1) \`GET /token\` returns a token that is good for as long as the service runs. (2) \`GET /records?page=N\` with this token in the header \`X-Token\` returns page N of the records, as lines of the form \`GROUP AMOUNT\`. Pages are numbered from 1, and the first empty one comes directly after the last one with records.${busy}`,
+      ],
+    ),
+    words.say(
+      random.pick([
+        `Write one line \`GROUP COUNT SUM\` per group to \`${root}/${out}\`: the number of records in the group and the sum of their amounts, some of which are negative. Sort the lines by group name.`,
+        `The result, \`${root}/${out}\`, has one line per group, sorted by name: \`GROUP COUNT SUM\`, with the number of records and the sum of the amounts. Amounts can be negative.`,
+      ]),
+      [
+        `In \`${root}/${out}\`, I need a line \`GROUP COUNT SUM\` for each group: COUNT is how many records it has, SUM is what their amounts add up to (some of them are negative). The lines are sorted by group name.`,
+        `The output is \`${root}/${out}\`, sorted by group name. For each group, it has one line \`GROUP COUNT SUM\`, made up of the name of the group, the number of its records and the sum of their amounts. Note that amounts may be below zero.`,
+        `Save the totals to \`${root}/${out}\` in the form \`GROUP COUNT SUM\`, one group per line, sorted by the names of the groups: the group, how many records belong to it, and the sum of their amounts (there are negative amounts, too).`,
+        `Per group, count the records and add up the amounts, some of which are negative. Put a line \`GROUP COUNT SUM\` for each group into \`${root}/${out}\`, and sort these lines by group name.`,
+      ],
+    ),
+    words.say(
+      random.pick([
+        'Do not change the program itself.',
+        `Do not change \`${root}/${path}\`. If curl is not installed, you can use Perl or /dev/tcp in bash.`,
+      ]),
+      [
+        'The program of the service must stay as it is.',
+        `\`${root}/${path}\` must not be modified. Where there is no curl, Perl or the /dev/tcp of bash can send the requests.`,
+        `Leave \`${root}/${path}\` unchanged; if curl is missing here, use Perl or /dev/tcp in bash.`,
+        `Make no changes to \`${root}/${path}\`, the program of the service.`,
+        'Use the service without editing its program.',
+      ],
+    ),
   ]
 }
 

@@ -58,7 +58,7 @@ const traceRequests: Operation = {
   name: 'trace-requests',
   domains: ['logs'],
   make: (draw) => {
-    const { random, level, root } = draw
+    const { random, words, level, root } = draw
     const logs = drawLines(draw)
     const all = Object.entries(logs).flatMap(([name, log]) => log.map((line) => ({ ...line, name })))
     const times = new Set(all.map(({ at, id }) => `${at} ${id}`))
@@ -77,14 +77,29 @@ const traceRequests: Operation = {
     const out = random.pick(['requests.txt', 'traces.txt', 'out/slowest.txt'])
     const which = level === 'easy' ? 'every request' : 'every request with at least one `ERROR` line'
     const ask = [
-      random.pick([
-        `Requests pass through up to three services, whose logs are \`gateway.log\`, \`app.log\` and \`storage.log\` in \`${root}/${folder}\`. Each has its own format for times and request IDs; the gateway logs in UTC+02:00, and IDs consist of letters and digits. Follow the requests through all three.`,
-        `In \`${root}/${folder}\` there are the logs of three services, \`gateway.log\`, \`app.log\` and \`storage.log\`. They cover the same requests, but each has its own format for times (one in UTC+02:00, one in milliseconds since 1970, one in UTC) and IDs (letters and digits). Combine them.`,
-      ]),
-      random.pick([
-        `Write a line \`ID MILLISECONDS SERVICE\` for ${which} to \`${root}/${out}\`. MILLISECONDS is the time between the first and the last line of the request in any log, SERVICE the service with its earliest \`ERROR\` line (\`gateway\`, \`app\` or \`storage\`)${level === 'easy' ? ', or `ok` if it has none' : ''}. Put the longest request first; if times are equal, sort by ID in byte order.`,
-        `\`${root}/${out}\` should have one line for ${which}: its id, the milliseconds from its first to its last log line over all three logs, and the service that logged an \`ERROR\` for it first${level === 'easy' ? ' (`ok` when no service did)' : ''}, with single spaces in between. Sort by the milliseconds, largest first, then by id in byte order.`,
-      ]),
+      words.say(
+        random.pick([
+          `Requests pass through up to three services, whose logs are \`gateway.log\`, \`app.log\` and \`storage.log\` in \`${root}/${folder}\`. Each has its own format for times and request IDs; the gateway logs in UTC+02:00, and IDs consist of letters and digits. Follow the requests through all three.`,
+          `In \`${root}/${folder}\` there are the logs of three services, \`gateway.log\`, \`app.log\` and \`storage.log\`. They cover the same requests, but each has its own format for times (one in UTC+02:00, one in milliseconds since 1970, one in UTC) and IDs (letters and digits). Combine them.`,
+        ]),
+        [
+          `The folder \`${root}/${folder}\` holds three logs, \`gateway.log\`, \`app.log\` and \`storage.log\`, one for each service that a request may pass through. No two of them write times and request IDs in the same way: the gateway uses UTC+02:00, another log has milliseconds since 1970, and the third is in UTC. An ID is made up of letters and digits. Match the lines of each request across all three.`,
+          `Up to three services handle each of our requests, and all of them keep a log in \`${root}/${folder}\`: \`gateway.log\` (times in UTC+02:00), \`app.log\` (milliseconds since 1970) and \`storage.log\` (times in UTC). Each also marks the ID of the request in a way of its own; IDs consist of letters and digits. Piece together what happened to each request.`,
+          `Take the logs \`gateway.log\`, \`app.log\` and \`storage.log\` in \`${root}/${folder}\` and trace each request through them; it shows up in one, two or all three. Beware of the differences in format: times are in UTC+02:00 in the log of the gateway, in UTC or in milliseconds since 1970 in the others, and each log has its own notation for request IDs (which consist of letters and digits).`,
+          `What happened to each request in our three services? Their logs are in \`${root}/${folder}\`: \`gateway.log\`, \`app.log\`, \`storage.log\`. A request has the same ID (letters and digits) in every log it appears in, but the formats for IDs and times differ from log to log; note that the times of the gateway are in UTC+02:00.`,
+        ],
+      ),
+      words.say(
+        random.pick([
+          `Write a line \`ID MILLISECONDS SERVICE\` for ${which} to \`${root}/${out}\`. MILLISECONDS is the time between the first and the last line of the request in any log, SERVICE the service with its earliest \`ERROR\` line (\`gateway\`, \`app\` or \`storage\`)${level === 'easy' ? ', or `ok` if it has none' : ''}. Put the longest request first; if times are equal, sort by ID in byte order.`,
+          `\`${root}/${out}\` should have one line for ${which}: its id, the milliseconds from its first to its last log line over all three logs, and the service that logged an \`ERROR\` for it first${level === 'easy' ? ' (`ok` when no service did)' : ''}, with single spaces in between. Sort by the milliseconds, largest first, then by id in byte order.`,
+        ]),
+        [
+          `I need \`${root}/${out}\` with one line \`ID MILLISECONDS SERVICE\` for ${which}, the longest request on top and equal times in byte order of the ID. MILLISECONDS counts from the earliest line of the request to its latest, no matter which logs they are in; SERVICE is \`gateway\`, \`app\` or \`storage\`, whichever logged the first \`ERROR\` line of the request${level === 'easy' ? ', and `ok` if none did' : ''}.`,
+          `For ${which}, report how long it took and which service failed first. The report goes to \`${root}/${out}\`, one line per request in the form \`ID MILLISECONDS SERVICE\`: the ID, the milliseconds between its first and its last line in all three logs together, and the service whose \`ERROR\` line for it is the earliest (\`gateway\`, \`app\` or \`storage\`${level === 'easy' ? '; `ok` if no service logged one' : ''}). Order the lines by MILLISECONDS, descending; where they are equal, by ID in byte order.`,
+          `Output: \`${root}/${out}\`, with a line \`ID MILLISECONDS SERVICE\` for ${which} (single spaces). Sort: most milliseconds first, ties by ID in byte order. MILLISECONDS: time from the first to the last line about the request over all logs. SERVICE: \`gateway\`, \`app\` or \`storage\`, depending on which of them has the earliest \`ERROR\` line of the request${level === 'easy' ? '; if there is no such line, `ok`' : ''}.`,
+        ],
+      ),
     ]
     const before = Object.fromEntries(
       writers.map(([name, write]) => [`${folder}/${name}.log`, file(lines((logs[name] ?? []).map(write)))]),
@@ -190,16 +205,31 @@ done < ${conf}`,
 
 const kept = (name: string, nth: number) => (nth === 1 ? `${name}.1` : `${name}.${nth}.gz`)
 
-function tellRotation({ random, root }: Draw, conf: string): string[] {
+function tellRotation({ random, words, root }: Draw, conf: string): string[] {
   return [
-    random.pick([
-      `Rotate the logs in \`${root}\` by hand, once. \`${root}/${conf}\` says how: lines \`NAME BYTES KEEP\`, separated by spaces. A log is due if it has more than BYTES bytes; leave logs that are not due, and their old copies, as they are. KEEP is the number of old copies to keep.`,
-      `The log rotation of \`${root}\` did not run tonight; do its work. Each line of \`${root}/${conf}\` has the name of a log, a size in bytes and the number of old copies to keep. Only logs larger than that size are rotated. Leave the others alone, including their old copies.`,
-    ]),
-    random.pick([
-      'For a log that is due, `NAME` becomes `NAME.1` and a new, empty `NAME` takes its place. The old `NAME.1` is compressed with gzip and becomes `NAME.2.gz`, `NAME.2.gz` becomes `NAME.3.gz`, and so on. A copy whose number would be greater than the number of copies to keep is deleted.',
-      'Rotating a log works like this: every old copy moves up by one number, `NAME.1` becomes `NAME.2.gz` (now compressed with gzip), `NAME.2.gz` becomes `NAME.3.gz` and so on; copies whose number would exceed the number to keep are deleted; `NAME` itself becomes `NAME.1`, uncompressed; and an empty `NAME` is created.',
-    ]),
+    words.say(
+      random.pick([
+        `Rotate the logs in \`${root}\` by hand, once. \`${root}/${conf}\` says how: lines \`NAME BYTES KEEP\`, separated by spaces. A log is due if it has more than BYTES bytes; leave logs that are not due, and their old copies, as they are. KEEP is the number of old copies to keep.`,
+        `The log rotation of \`${root}\` did not run tonight; do its work. Each line of \`${root}/${conf}\` has the name of a log, a size in bytes and the number of old copies to keep. Only logs larger than that size are rotated. Leave the others alone, including their old copies.`,
+      ]),
+      [
+        `Do one round of log rotation in \`${root}\`, by hand. The rules are in \`${root}/${conf}\`, one log per line, as \`NAME BYTES KEEP\` with spaces in between: the name of the log, a size in bytes, and the number of old copies to keep. Rotate a log only if it is larger than BYTES bytes; any other log stays untouched, and so do its old copies.`,
+        `Some of the logs in \`${root}\` are due for rotation; please rotate each of them once. Which ones? \`${root}/${conf}\` has lines \`NAME BYTES KEEP\` (separated by spaces), and the log NAME is due when its size exceeds BYTES bytes. KEEP says how many old copies of it to keep. Logs that are not due stay as they are, together with their old copies.`,
+        `Please stand in for the log rotation, which did not run: go through \`${root}/${conf}\`, where each line names a log in \`${root}\`, a size in bytes and the number of old copies to keep (\`NAME BYTES KEEP\`, with spaces between), and rotate, once, every log that has more bytes than that size. Do nothing to the other logs or to their old copies.`,
+        `Job: a single log rotation in \`${root}\`. Policy file: \`${root}/${conf}\`, one log per line: name, limit in bytes and number of old copies to keep, separated by spaces (\`NAME BYTES KEEP\`). A log of more than BYTES bytes is rotated; one of at most BYTES bytes is left alone, as are its old copies.`,
+      ],
+    ),
+    words.say(
+      random.pick([
+        'For a log that is due, `NAME` becomes `NAME.1` and a new, empty `NAME` takes its place. The old `NAME.1` is compressed with gzip and becomes `NAME.2.gz`, `NAME.2.gz` becomes `NAME.3.gz`, and so on. A copy whose number would be greater than the number of copies to keep is deleted.',
+        'Rotating a log works like this: every old copy moves up by one number, `NAME.1` becomes `NAME.2.gz` (now compressed with gzip), `NAME.2.gz` becomes `NAME.3.gz` and so on; copies whose number would exceed the number to keep are deleted; `NAME` itself becomes `NAME.1`, uncompressed; and an empty `NAME` is created.',
+      ]),
+      [
+        'To rotate `NAME`, shift its old copies up by one: `NAME.2.gz` is renamed to `NAME.3.gz`, likewise for higher numbers, and `NAME.1` is compressed with gzip and becomes `NAME.2.gz`. Then rename `NAME` to `NAME.1`, without compressing it, and create an empty `NAME`. An old copy whose new number would be greater than the number of copies to keep is deleted instead.',
+        'After the rotation of a log, `NAME` is empty, `NAME.1` has the content that `NAME` had (not compressed), `NAME.2.gz` is the former `NAME.1`, now compressed with gzip, `NAME.3.gz` is the former `NAME.2.gz`, and so forth. There is no copy with a number greater than the number of copies to keep: one that would get such a number is deleted.',
+        'Rotation moves everything on by one place: `NAME` turns into `NAME.1`, which stays uncompressed; the previous `NAME.1` is gzipped and turns into `NAME.2.gz`; `NAME.2.gz` turns into `NAME.3.gz`, and so on. Where this would lead to a number greater than the number of copies to keep, delete the copy. A new, empty `NAME` is put in place.',
+      ],
+    ),
   ]
 }
 

@@ -179,13 +179,25 @@ const migrate: Operation = {
   },
 }
 
-function tellMigrations({ random, root }: Draw, folder: string, mayFail: boolean): string[] {
+function tellMigrations({ random, words, root }: Draw, folder: string, mayFail: boolean): string[] {
   return [
-    random.pick([
-      `Bring the tables in \`${root}/tables\` up to date. Each is a file \`NAME.tsv\`: the first line has the names of the columns, the others are rows, cells are separated by tabs. The migrations are the files \`NUMBER-WORDS.txt\` in \`${root}/${folder}\`. \`${root}/applied.txt\` lists those that have already been applied, without \`.txt\`. Apply all the others in numeric order, and append the name of each one (again without \`.txt\`) to that list.`,
-      `A small database lives in \`${root}/tables\`, one tab-separated file \`NAME.tsv\` per table with the column names in the first line. Apply the pending migrations from \`${root}/${folder}\` to it. A migration is a file \`NUMBER-WORDS.txt\`; it is pending unless its name without \`.txt\` is a line of \`${root}/applied.txt\`. Apply them in numeric order, smallest number first, and append the name of each one, without \`.txt\`, to \`applied.txt\`.`,
-    ]),
-    `${random.pick(['A migration has one statement per line:', 'The statements, one per line, are:'])}
+    words.say(
+      random.pick([
+        `Bring the tables in \`${root}/tables\` up to date. Each is a file \`NAME.tsv\`: the first line has the names of the columns, the others are rows, cells are separated by tabs. The migrations are the files \`NUMBER-WORDS.txt\` in \`${root}/${folder}\`. \`${root}/applied.txt\` lists those that have already been applied, without \`.txt\`. Apply all the others in numeric order, and append the name of each one (again without \`.txt\`) to that list.`,
+        `A small database lives in \`${root}/tables\`, one tab-separated file \`NAME.tsv\` per table with the column names in the first line. Apply the pending migrations from \`${root}/${folder}\` to it. A migration is a file \`NUMBER-WORDS.txt\`; it is pending unless its name without \`.txt\` is a line of \`${root}/applied.txt\`. Apply them in numeric order, smallest number first, and append the name of each one, without \`.txt\`, to \`applied.txt\`.`,
+      ]),
+      [
+        `Some migrations have not been applied to the tables in \`${root}/tables\` yet; please apply them. A table is a tab-separated file \`NAME.tsv\` with the names of the columns in its first line and rows in the others. A migration is a file \`NUMBER-WORDS.txt\` in \`${root}/${folder}\`, and those that are done are listed in \`${root}/applied.txt\`, one name per line without \`.txt\`. Take the ones that are not listed there in order of their numbers, from the smallest to the largest, and add the name of each (without \`.txt\`) to the end of that list once it is applied.`,
+        `Run all pending migrations. They are files in \`${root}/${folder}\`, named \`NUMBER-WORDS.txt\`; pending means that the name, without \`.txt\`, is not among the lines of \`${root}/applied.txt\`. Go in numeric order of NUMBER, smallest first. The tables they work on are the files \`NAME.tsv\` in \`${root}/tables\`: tab-separated cells, column names in the first line, one row in each further line. Whenever a migration has been applied, append its name without \`.txt\` to \`applied.txt\`.`,
+        `\`${root}/tables\` is a database of text files: each \`NAME.tsv\` is a table, with tabs between cells, a first line of column names, and then the rows. It is out of date, as not all of the migrations in \`${root}/${folder}\` (files named \`NUMBER-WORDS.txt\`) have been applied. \`${root}/applied.txt\` has the names of those that have, without \`.txt\`. Carry out all the others in ascending numeric order, and append the name of each, again without \`.txt\`, to that file.`,
+      ],
+    ),
+    `${words.say(random.pick(['A migration has one statement per line:', 'The statements, one per line, are:']), [
+      'Each line of a migration is one of these statements:',
+      'A migration is a list of statements, one per line, of these kinds:',
+      'Migrations consist of statements, each on a line of its own:',
+      'What the lines of a migration mean (one statement each):',
+    ])}
 
 - \`add-column TABLE COLUMN VALUE\`: a new last column, with VALUE in every row
 - \`drop-column TABLE COLUMN\`
@@ -194,14 +206,31 @@ function tellMigrations({ random, root }: Draw, folder: string, mayFail: boolean
 - \`delete TABLE COLUMN VALUE\`: deletes rows whose COLUMN is VALUE
 - \`rename-table OLD NEW\`: renames the file, too`,
     mayFail
-      ? random.pick([
-          `A statement fails if it names a table or column that does not exist. In that case the whole migration must have no effect, including its earlier statements; do not apply it or any later migration, and write its name, without \`.txt\`, to \`${root}/failed.txt\` as the only line.`,
-          `If a statement refers to a table or a column that is not there, the whole migration has failed: undo what it changed, write its name (without \`.txt\`) to \`${root}/failed.txt\` as the only line, and do not apply any further migrations.`,
-        ])
-      : random.pick([
-          'The order of rows and of the other columns stays as it is.',
-          'Rows keep their order, and so do columns.',
-        ]),
+      ? words.say(
+          random.pick([
+            `A statement fails if it names a table or column that does not exist. In that case the whole migration must have no effect, including its earlier statements; do not apply it or any later migration, and write its name, without \`.txt\`, to \`${root}/failed.txt\` as the only line.`,
+            `If a statement refers to a table or a column that is not there, the whole migration has failed: undo what it changed, write its name (without \`.txt\`) to \`${root}/failed.txt\` as the only line, and do not apply any further migrations.`,
+          ]),
+          [
+            `One of the migrations may turn out to be impossible: a statement fails when a table or column that it names does not exist. Then none of the statements of that migration may take effect, not even those before the failing one. Stop there: apply neither this migration nor any that come after it, and make its name (without \`.txt\`) the only line of \`${root}/failed.txt\`.`,
+            `Should a statement name a missing table or a missing column, it fails, and with it the entire migration. Roll back whatever the earlier statements of that migration did, do not apply any later migrations, and put a single line with its name, without \`.txt\`, into \`${root}/failed.txt\`.`,
+            `A migration is applied completely or not at all. If any of its statements refers to a table or column that does not exist, leave the tables as they were before this migration, apply no more migrations, and create \`${root}/failed.txt\` with one line, the name of the failed migration without \`.txt\`.`,
+            `What if a statement names a table or column that is not there? That statement fails, so its migration must change nothing (its earlier statements included) and is not applied; the migrations after it are not applied, either. Its name without \`.txt\` becomes the only line of \`${root}/failed.txt\`.`,
+          ],
+        )
+      : words.say(
+          random.pick([
+            'The order of rows and of the other columns stays as it is.',
+            'Rows keep their order, and so do columns.',
+          ]),
+          [
+            'Do not reorder rows or columns.',
+            'Neither the rows nor the other columns change their order.',
+            'Keep the existing order of rows and columns.',
+            'Leave rows and columns in the order in which they are.',
+            'The present order of rows and of columns is kept.',
+          ],
+        ),
   ]
 }
 

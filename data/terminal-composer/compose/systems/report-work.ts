@@ -18,13 +18,13 @@ const textual = ['crlf-output', 'gzip-output', 'no-final-newline', 'checksum-fil
 
 /** Completes a work whose result is one text file; some of them ask for more than its content. */
 export function reportWork(draw: Draw, { out, text, after, ...work }: ReportWork): Work {
-  const { random, level } = draw
+  const { random, words, level } = draw
   const drawn = random.chance(byLevel(level, 0, 0.3, 0.6)) ? [random.pick(constraints.filter(isTextual))] : []
   const [shape] = shapes
   if (!shape) throw new Error('no shapes')
   const others = { made: false, read: [] }
   const bounds = drawn.map((constraint) =>
-    constraint.draw({ path: out, text, inputs: [], others, shape, table: { columns: [], rows: [] } }, random),
+    constraint.draw({ path: out, text, inputs: [], others, shape, table: { columns: [], rows: [] } }, random, words),
   )
   const tree: Record<string, Tree[string]> = { ...(after ?? work.before), [out]: file(text) }
   for (const [path, entry] of bounds.flatMap((bound) => Object.entries(bound.after ?? {}))) {

@@ -67,17 +67,34 @@ for (my $at = $from; $at <= $to; $at += 60) {
 END_OF_PERL`
 }
 
-function rules({ random, level }: Draw): string {
-  const plain = random.pick([
-    'Lines that begin with `#` are comments. All times are UTC.',
-    'All times are UTC; ignore lines that begin with `#`.',
-    'Ignore comment lines, which begin with `#`. All times are in UTC.',
-  ])
+function rules({ random, words, level }: Draw): string {
+  const plain = words.say(
+    random.pick([
+      'Lines that begin with `#` are comments. All times are UTC.',
+      'All times are UTC; ignore lines that begin with `#`.',
+      'Ignore comment lines, which begin with `#`. All times are in UTC.',
+    ]),
+    [
+      'Skip lines that start with `#`. Times are in UTC.',
+      'A line that begins with `#` is a comment and does not count. UTC applies to all times.',
+      'Everything is in UTC, and lines beginning with `#` are only comments.',
+      'Comments are the lines that start with `#`. Treat every time as UTC.',
+      'Times: UTC throughout. Lines starting with `#`: comments, to be ignored.',
+    ],
+  )
   if (level === 'easy') return plain
-  const days = random.pick([
-    'The fields mean what they mean to cron: weekdays may be names, 0 and 7 are both Sunday, and if neither the day of the month nor the weekday is `*`, the job runs on days that match either of them.',
-    'Read the fields as cron does. In particular, Sunday is 0 or 7, weekdays may be written as names, and a line that restricts both the day of the month and the weekday runs on days that match at least one of the two.',
-  ])
+  const days = words.say(
+    random.pick([
+      'The fields mean what they mean to cron: weekdays may be names, 0 and 7 are both Sunday, and if neither the day of the month nor the weekday is `*`, the job runs on days that match either of them.',
+      'Read the fields as cron does. In particular, Sunday is 0 or 7, weekdays may be written as names, and a line that restricts both the day of the month and the weekday runs on days that match at least one of the two.',
+    ]),
+    [
+      'Fields have the meaning that cron gives them. Names of weekdays are allowed, Sunday can be 0 as well as 7, and when both the day of the month and the weekday are something other than `*`, it is enough for a day to match one of them.',
+      'As in cron, a weekday can be a name or a number, where both 0 and 7 stand for Sunday. The other fields have the meaning they have in cron, too: in particular, a job whose day of the month and weekday are both not `*` runs on every day that fits the day of the month, the weekday, or both.',
+      'Interpret the five fields the way cron does: the weekday is possibly a name, 0 and 7 both mean Sunday, and if both fields for days (day of the month and weekday) differ from `*`, a day counts when at least one of them matches.',
+      'The rules of cron apply to the fields, these among them: weekdays are numbers (with 0 and 7 for Sunday) or names; a day of the month and a weekday of which neither is `*` are alternatives, so that the job runs on days that match the one or the other or both.',
+    ],
+  )
   return `${plain} ${days}`
 }
 
@@ -85,17 +102,25 @@ const cronRuns: Operation = {
   name: 'cron-runs',
   domains: ['schedules'],
   make: (draw) => {
-    const { random, level, root } = draw
+    const { random, words, level, root } = draw
     const { jobs, from, to, runs, naive } = drawTable(draw)
     if (runs.length < 4 || runs.length > 220) return null
     if (level !== 'easy' && naive.length === runs.length) return null
     const table = random.pick(['crontab', 'jobs.cron', 'schedule.txt'])
     const out = random.pick(['runs.txt', 'plan.txt', 'out/timetable.txt', 'upcoming.txt'])
-    const ask = random.pick([
-      `\`${root}/${table}\` is a crontab whose lines end with the name of a job instead of a command. Which runs fall between ${stamp(from)} and ${stamp(to)}, both minutes included? Write one line per run to \`${root}/${out}\`, in the form \`YYYY-MM-DD HH:MM NAME\`, ordered by time and, within the same minute, by name.`,
-      `We need the timetable of the jobs in \`${root}/${table}\` (five cron fields, then the job's name) from ${stamp(from)} up to and including ${stamp(to)}. Write it to \`${root}/${out}\`: one line \`YYYY-MM-DD HH:MM NAME\` per run, earliest first, with runs in the same minute sorted by name.`,
-      `A scheduler reads \`${root}/${table}\`: minute, hour, day of the month, month, weekday, job name. List everything it starts from ${stamp(from)} to ${stamp(to)} (inclusive) in \`${root}/${out}\`, as \`YYYY-MM-DD HH:MM NAME\`, sorted by time, then by name.`,
-    ])
+    const ask = words.say(
+      random.pick([
+        `\`${root}/${table}\` is a crontab whose lines end with the name of a job instead of a command. Which runs fall between ${stamp(from)} and ${stamp(to)}, both minutes included? Write one line per run to \`${root}/${out}\`, in the form \`YYYY-MM-DD HH:MM NAME\`, ordered by time and, within the same minute, by name.`,
+        `We need the timetable of the jobs in \`${root}/${table}\` (five cron fields, then the job's name) from ${stamp(from)} up to and including ${stamp(to)}. Write it to \`${root}/${out}\`: one line \`YYYY-MM-DD HH:MM NAME\` per run, earliest first, with runs in the same minute sorted by name.`,
+        `A scheduler reads \`${root}/${table}\`: minute, hour, day of the month, month, weekday, job name. List everything it starts from ${stamp(from)} to ${stamp(to)} (inclusive) in \`${root}/${out}\`, as \`YYYY-MM-DD HH:MM NAME\`, sorted by time, then by name.`,
+      ]),
+      [
+        `Expand the crontab \`${root}/${table}\`, in which each line has the name of a job where the command would be. I want to see every run from ${stamp(from)} through ${stamp(to)}, including both of these minutes. Put the list into \`${root}/${out}\`, one run per line as \`YYYY-MM-DD HH:MM NAME\`, in order of time and, within a minute, in order of name.`,
+        `When do the jobs in \`${root}/${table}\` run? Its lines have five cron fields followed by the name of a job. Put one line \`YYYY-MM-DD HH:MM NAME\` into \`${root}/${out}\` for each run that starts no earlier than ${stamp(from)} and no later than ${stamp(to)}. Earlier runs come first; runs of the same minute are sorted by name.`,
+        `Create \`${root}/${out}\`, a list of all job starts from ${stamp(from)} to ${stamp(to)}, inclusive on both ends, with a line of the form \`YYYY-MM-DD HH:MM NAME\` for each. Sort it by time and, for equal times, by name. The schedule is the crontab \`${root}/${table}\`: minute, hour, day of the month, month, weekday, and the name of the job in place of a command.`,
+        `Input: \`${root}/${table}\`, a crontab with job names instead of commands. Period: ${stamp(from)} to ${stamp(to)}, first and last minute included. Output: \`${root}/${out}\`, a line \`YYYY-MM-DD HH:MM NAME\` per run in that period, sorted by time, then by name.`,
+      ],
+    )
     return reportWork(draw, {
       domain: 'schedules',
       operation: 'cron-runs',
@@ -114,7 +139,7 @@ const missedRuns: Operation = {
   name: 'missed-runs',
   domains: ['schedules'],
   make: (draw) => {
-    const { random, level, root } = draw
+    const { random, words, level, root } = draw
     const { jobs, from, to, runs, naive } = drawTable(draw)
     if (runs.length < 8 || runs.length > 220) return null
     const missed = new Set(random.few(runs, byLevel(level, 2, 4, 8)))
@@ -135,14 +160,30 @@ const missedRuns: Operation = {
     if (level !== 'easy' && wrong.length === missed.size) return null
     const [table, journal] = [random.pick(['crontab', 'jobs.cron']), random.pick(['runs.log', 'scheduler.log'])]
     const out = random.pick(['missed.txt', 'skipped.txt', 'out/gaps.txt'])
-    const ask = random.pick([
-      `The scheduler of \`${root}/${table}\` (five cron fields and the name of a job per line) was unreliable between ${stamp(from)} and ${stamp(to)}, inclusive. \`${root}/${journal}\` has a line for every job that was started in that time. Find the runs that were due but did not happen, and write them to \`${root}/${out}\`, one per line, as \`YYYY-MM-DD HH:MM NAME\`, sorted by time and then by name.`,
-      `Compare what should have run with what did. What should have run is in the crontab \`${root}/${table}\` (the last column names the job), for ${stamp(from)} to ${stamp(to)} inclusive; what did is in \`${root}/${journal}\`. Write every run that is missing from the log to \`${root}/${out}\`, one per line as \`YYYY-MM-DD HH:MM NAME\`, sorted by time, then name.`,
-    ])
-    const how = random.pick([
-      'A run belongs to the minute in which it started. Jobs that were started when they were not due were started by hand; ignore those lines.',
-      'Ignore the seconds in the log: a run belongs to the minute in which it started. Some jobs were also started by hand at other times; ignore those lines.',
-    ])
+    const ask = words.say(
+      random.pick([
+        `The scheduler of \`${root}/${table}\` (five cron fields and the name of a job per line) was unreliable between ${stamp(from)} and ${stamp(to)}, inclusive. \`${root}/${journal}\` has a line for every job that was started in that time. Find the runs that were due but did not happen, and write them to \`${root}/${out}\`, one per line, as \`YYYY-MM-DD HH:MM NAME\`, sorted by time and then by name.`,
+        `Compare what should have run with what did. What should have run is in the crontab \`${root}/${table}\` (the last column names the job), for ${stamp(from)} to ${stamp(to)} inclusive; what did is in \`${root}/${journal}\`. Write every run that is missing from the log to \`${root}/${out}\`, one per line as \`YYYY-MM-DD HH:MM NAME\`, sorted by time, then name.`,
+      ]),
+      [
+        `Which jobs did not run although they were due? The schedule is \`${root}/${table}\` (per line five cron fields and the name of a job), the period is ${stamp(from)} to ${stamp(to)}, both minutes included, and \`${root}/${journal}\` records every start of a job in it. List each run that was due but did not happen in \`${root}/${out}\`, as a line \`YYYY-MM-DD HH:MM NAME\`, in order of time and then of name.`,
+        `Between ${stamp(from)} and ${stamp(to)} (both inclusive), our scheduler skipped some jobs. Please write the skipped runs to \`${root}/${out}\`, a line \`YYYY-MM-DD HH:MM NAME\` for each, earliest first and by name within the same minute. To find them, compare the crontab \`${root}/${table}\`, whose last column is the name of the job, with \`${root}/${journal}\`, the log of all jobs that were started in that time.`,
+        `Find the gaps in \`${root}/${journal}\`, which has one line for each job started from ${stamp(from)} to ${stamp(to)}, inclusive. The crontab \`${root}/${table}\` (five cron fields, then the name of a job) says which runs there should have been in that time. Save those that are missing from the log to \`${root}/${out}\`: one run per line, \`YYYY-MM-DD HH:MM NAME\`, sorted by time, then by name.`,
+        `Expected runs: those of the crontab \`${root}/${table}\` (job names in the last column) from ${stamp(from)} up to and including ${stamp(to)}. Actual runs: \`${root}/${journal}\`, a line per start. Wanted: the runs that were expected but did not take place, in \`${root}/${out}\`, one \`YYYY-MM-DD HH:MM NAME\` per line, ordered by time and, where times are equal, by name.`,
+      ],
+    )
+    const how = words.say(
+      random.pick([
+        'A run belongs to the minute in which it started. Jobs that were started when they were not due were started by hand; ignore those lines.',
+        'Ignore the seconds in the log: a run belongs to the minute in which it started. Some jobs were also started by hand at other times; ignore those lines.',
+      ]),
+      [
+        'Only the minute of a start matters, not the seconds. Lines for jobs that were not due in that minute come from starts by hand; ignore them.',
+        'Assign each start in the log to its minute, whatever the seconds. Where a job was started without being due, somebody did so by hand: skip such lines.',
+        'The seconds in the log are irrelevant: what counts is the minute in which a job was started. The log also has starts by hand, at times when the job was not due; disregard them.',
+        'A start at any second of a minute is the run of that minute. Disregard lines about jobs that were not due in that minute; those were started by hand.',
+      ],
+    )
     return reportWork(draw, {
       domain: 'schedules',
       operation: 'missed-runs',

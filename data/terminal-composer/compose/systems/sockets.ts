@@ -261,23 +261,55 @@ const repairProtocol: Operation = {
   },
 }
 
-function tellProtocol({ random, root }: Draw, path: string, count: number, rules: readonly string[]): string[] {
+function tellProtocol({ random, words, root }: Draw, path: string, count: number, rules: readonly string[]): string[] {
   const some = count === 1 ? 'a bug' : `${count} bugs`
   return [
-    random.pick([
-      `The server \`${root}/${path}\` speaks a line-based protocol over TCP. \`perl ${root}/${path} PORT\` starts it on 127.0.0.1. There ${count === 1 ? 'is' : 'are'} ${some} in it. Fix the file in place.`,
-      `\`perl ${root}/${path} PORT\` runs a TCP server on 127.0.0.1 that answers each line of a client with one line. Because of ${some}, it does not behave as described below. Fix the program in place.`,
-      `Debug \`${root}/${path}\`, a TCP server in Perl that takes the port to listen on (on 127.0.0.1) as its only argument. It contains ${some}.`,
-    ]),
-    `${random.pick(['A client can send these lines:', 'The commands:', 'These are the lines it understands:'])}\n\n${[...rules, '`QUIT` replies `BYE` and closes the connection'].map((rule) => `- ${rule}`).join('\n')}`,
-    random.pick([
-      'The reply to any other line is `ERROR`. Clients end their lines with LF or CR LF; replies always end with LF. Many clients may be connected at the same time, no client may hold up another, and a line may arrive in several pieces or together with other lines.',
-      'The reply to anything else is `ERROR`. A client may end its lines with LF or CR LF; the server always uses LF. TCP does not preserve line boundaries: one packet may contain half a line or three lines. Several clients talk to the server at once, and each gets its replies without waiting for the others.',
-    ]),
-    random.pick([
-      'The tests start it on a free port, connect two clients, and stop it with SIGTERM.',
-      'It will be started on a free port, and two clients will talk to it at once. To try it out, you can use Perl or /dev/tcp in bash.',
-    ]),
+    words.say(
+      random.pick([
+        `The server \`${root}/${path}\` speaks a line-based protocol over TCP. \`perl ${root}/${path} PORT\` starts it on 127.0.0.1. There ${count === 1 ? 'is' : 'are'} ${some} in it. Fix the file in place.`,
+        `\`perl ${root}/${path} PORT\` runs a TCP server on 127.0.0.1 that answers each line of a client with one line. Because of ${some}, it does not behave as described below. Fix the program in place.`,
+        `Debug \`${root}/${path}\`, a TCP server in Perl that takes the port to listen on (on 127.0.0.1) as its only argument. It contains ${some}.`,
+      ]),
+      [
+        `\`${root}/${path}\` is a TCP server in Perl that is started with \`perl ${root}/${path} PORT\` and listens on that port of 127.0.0.1. To each line from a client, it replies with one line. It has ${some}; please correct the file in place.`,
+        `Please repair \`${root}/${path}\`. It is a server for a line-based protocol over TCP that listens on 127.0.0.1, on the port given as its only argument (\`perl ${root}/${path} PORT\`), and it suffers from ${some}. Make your changes in that file.`,
+        `Our line server does not keep to its protocol, because there ${count === 1 ? 'is' : 'are'} ${some} in \`${root}/${path}\`. \`perl ${root}/${path} PORT\` starts it on that TCP port of 127.0.0.1. Edit the file so that the server does what is described below.`,
+        `What is wrong with \`${root}/${path}\`? This Perl program, run as \`perl ${root}/${path} PORT\`, should serve the line protocol below over TCP on 127.0.0.1, but contains ${some}. Find and fix ${count === 1 ? 'it' : 'them'} in place.`,
+      ],
+    ),
+    `${words.say(
+      random.pick(['A client can send these lines:', 'The commands:', 'These are the lines it understands:']),
+      [
+        'These requests exist:',
+        'The requests and the replies to them:',
+        'What a client may send, and what happens then:',
+        'The protocol has these commands:',
+        'The server should handle these lines:',
+      ],
+    )}\n\n${[...rules, '`QUIT` replies `BYE` and closes the connection'].map((rule) => `- ${rule}`).join('\n')}`,
+    words.say(
+      random.pick([
+        'The reply to any other line is `ERROR`. Clients end their lines with LF or CR LF; replies always end with LF. Many clients may be connected at the same time, no client may hold up another, and a line may arrive in several pieces or together with other lines.',
+        'The reply to anything else is `ERROR`. A client may end its lines with LF or CR LF; the server always uses LF. TCP does not preserve line boundaries: one packet may contain half a line or three lines. Several clients talk to the server at once, and each gets its replies without waiting for the others.',
+      ]),
+      [
+        'Any other line gets the reply `ERROR`. Lines from clients end with LF or CR LF, lines from the server always with LF. Data may come in any portions: part of a line, one line or several at a time. The server has many clients at the same time, and none of them may have to wait for another.',
+        'Everything else is answered with `ERROR`. The server must accept both LF and CR LF as the end of a line, and always ends its own lines with LF. It must cope with a line that reaches it in several pieces and with lines that reach it together, and it must serve many connected clients at the same time without letting one hold up the others.',
+        'If a line is none of these, the server replies `ERROR`. Line ends: LF or CR LF in requests, always LF in replies. Since TCP is a stream, a read may return half a line, or more than one. Several clients can be connected at once; each is answered without waiting for the others.',
+      ],
+    ),
+    words.say(
+      random.pick([
+        'The tests start it on a free port, connect two clients, and stop it with SIGTERM.',
+        'It will be started on a free port, and two clients will talk to it at once. To try it out, you can use Perl or /dev/tcp in bash.',
+      ]),
+      [
+        'The checks run it on some free port, talk to it from two clients at the same time, and end it with SIGTERM.',
+        'For the tests it is started on a free port, serves two clients at once, and is finally sent SIGTERM. You can talk to it yourself from Perl or, in bash, through /dev/tcp.',
+        'I will start it on a port that is free, connect two clients, and stop it with SIGTERM.',
+        'Testing: a free port, two simultaneous clients, SIGTERM to stop. Perl or /dev/tcp in bash will do for trying it out.',
+      ],
+    ),
   ]
 }
 

@@ -48,7 +48,7 @@ const report: Operation = {
   domains: ['sqlite'],
   needs: ['sqlite3'],
   make: (draw) => {
-    const { random, root } = draw
+    const { random, words, root } = draw
     const shop = drawShop(draw)
     const status = random.pick(['paid', 'open'])
     const rows = shop.customers.map(({ id, name, city }) => {
@@ -66,14 +66,29 @@ const report: Operation = {
       faults: ['without-orders', 'orphaned-rows'],
       isOpen: true,
       ask: [
-        random.pick([
-          `The SQLite database \`${root}/shop.db\` has the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). For every customer, including those without orders, write one line \`NAME|CITY|COUNT|CENTS\` to \`${root}/${out}\`, where COUNT is the number of the customer's orders with status \`${status}\` and CENTS is the sum of their cents (0 if there are none).`,
-          `Rank the customers of \`${root}/shop.db\`, an SQLite database with \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). Only orders whose status is \`${status}\` count. Write one line \`NAME|CITY|COUNT|CENTS\` per customer to \`${root}/${out}\`, with the number of these orders and their total in cents; both are 0 for a customer who has none.`,
-        ]),
-        random.pick([
-          'Sort by CENTS, largest first, then by NAME in byte order. Leave the database as it is.',
-          'Put the highest total first; sort equal totals by name, in byte order. Do not change the database.',
-        ]),
+        words.say(
+          random.pick([
+            `The SQLite database \`${root}/shop.db\` has the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). For every customer, including those without orders, write one line \`NAME|CITY|COUNT|CENTS\` to \`${root}/${out}\`, where COUNT is the number of the customer's orders with status \`${status}\` and CENTS is the sum of their cents (0 if there are none).`,
+            `Rank the customers of \`${root}/shop.db\`, an SQLite database with \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). Only orders whose status is \`${status}\` count. Write one line \`NAME|CITY|COUNT|CENTS\` per customer to \`${root}/${out}\`, with the number of these orders and their total in cents; both are 0 for a customer who has none.`,
+          ]),
+          [
+            `Summarize the orders of each customer in the SQLite database \`${root}/shop.db\`. Its tables are \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). The summary belongs in \`${root}/${out}\`, one line \`NAME|CITY|COUNT|CENTS\` per customer, customers without orders included: COUNT and CENTS are the number and the total cents of those orders of the customer that have status \`${status}\`, and both are 0 if there are no such orders.`,
+            `How many orders with status \`${status}\` does each customer have, and how much are they worth? The data is in \`${root}/shop.db\` (SQLite), in the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). Write the answer to \`${root}/${out}\`, a line \`NAME|CITY|COUNT|CENTS\` for every customer, where COUNT is the number of these orders and CENTS the sum of their cents. Customers who have none are listed too, with 0 for both.`,
+            `\`${root}/${out}\` is to list all customers of the SQLite database \`${root}/shop.db\`, one per line as \`NAME|CITY|COUNT|CENTS\`. The database has the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). COUNT is how many orders with status \`${status}\` a customer has, and CENTS is the sum of the cents of just these orders; a customer without any such order is listed with 0 for COUNT and 0 for CENTS.`,
+          ],
+        ),
+        words.say(
+          random.pick([
+            'Sort by CENTS, largest first, then by NAME in byte order. Leave the database as it is.',
+            'Put the highest total first; sort equal totals by name, in byte order. Do not change the database.',
+          ]),
+          [
+            'Order the lines by CENTS, from the largest to the smallest; where CENTS is equal, the byte order of NAME decides. The database must not change.',
+            'The customer with the most CENTS comes first, and customers with the same CENTS are sorted by NAME in byte order. Only read from the database.',
+            'Sorting: CENTS descending, then NAME ascending in byte order. Make no changes to the database.',
+            'Lines are in descending order of CENTS. If some are equal, put those in byte order of NAME. The database itself stays untouched.',
+          ],
+        ),
       ],
       before: { 'shop.sql': file(dump(shop)) },
       after: {},
@@ -91,7 +106,7 @@ const repair: Operation = {
   domains: ['sqlite'],
   needs: ['sqlite3'],
   make: (draw) => {
-    const { random, root } = draw
+    const { random, words, root } = draw
     const shop = drawShop(draw)
     const isKnown = (customer: number) => customer <= shop.customers.length
     const orphans = shop.orders.filter(({ customer }) => !isKnown(customer))
@@ -105,11 +120,24 @@ const repair: Operation = {
       faults: ['orphaned-rows'],
       isOpen: true,
       ask: [
-        random.pick([
-          `Clean up the SQLite database \`${root}/shop.db\`, with the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). Some orders belong to customers that do not exist. Write their ids to \`${root}/${out}\`, one per line, smallest first, and delete them from \`orders\`. Also delete all orders with status \`void\`; these do not go into the list unless their customer does not exist either.`,
-          `In \`${root}/shop.db\` (SQLite; tables \`customers\` with id, name, city and \`orders\` with id, customer_id, status, cents) there are orders whose customer_id matches no customer. List the ids of these orders in \`${root}/${out}\`, in ascending order, one per line. Then delete them, as well as every order whose status is \`void\`.`,
+        words.say(
+          random.pick([
+            `Clean up the SQLite database \`${root}/shop.db\`, with the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). Some orders belong to customers that do not exist. Write their ids to \`${root}/${out}\`, one per line, smallest first, and delete them from \`orders\`. Also delete all orders with status \`void\`; these do not go into the list unless their customer does not exist either.`,
+            `In \`${root}/shop.db\` (SQLite; tables \`customers\` with id, name, city and \`orders\` with id, customer_id, status, cents) there are orders whose customer_id matches no customer. List the ids of these orders in \`${root}/${out}\`, in ascending order, one per line. Then delete them, as well as every order whose status is \`void\`.`,
+          ]),
+          [
+            `The SQLite database \`${root}/shop.db\` (tables \`customers\`: id, name, city; \`orders\`: id, customer_id, status, cents) needs cleaning. Delete two kinds of orders: those whose customer_id is not the id of any customer, and those with status \`void\`. The ids of the first kind go to \`${root}/${out}\`, one per line, from smallest to largest; an order with status \`void\` is listed there only if its customer does not exist either.`,
+            `Orders without a customer have to be removed from \`${root}/shop.db\`, an SQLite database with the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). These are the orders whose customer_id matches no customer, whatever their status. Record their ids in \`${root}/${out}\` in ascending order, one on each line, and delete them from \`orders\`. After that, delete all remaining orders with status \`void\` as well, without recording their ids.`,
+            `Please remove from the table \`orders\` of \`${root}/shop.db\` every order whose customer does not exist and every order whose status is \`void\`. The database is SQLite; its tables are \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). \`${root}/${out}\` must list the ids of the orders whose customer did not exist (all of them and no others), one per line, in ascending order.`,
+          ],
+        ),
+        words.say(random.pick(['All other rows stay as they are.', 'Nothing else in the database changes.']), [
+          'Every other row must be kept unchanged.',
+          'Leave all the other rows alone.',
+          'Do not change or delete any other rows.',
+          'The rest of the database remains the same.',
+          'Apart from this, the database must not be changed.',
         ]),
-        random.pick(['All other rows stay as they are.', 'Nothing else in the database changes.']),
       ],
       before: { 'shop.sql': file(dump(shop)) },
       after: { 'shop.db': { kind: 'some' } },

@@ -136,25 +136,54 @@ interface Told {
   readonly parts: number
 }
 
-function tellStore({ random, root }: Draw, { folder, out, parts }: Told): string[] {
+function tellStore({ random, words, root }: Draw, { folder, out, parts }: Told): string[] {
   const where =
     parts === 1
       ? `the log \`${root}/${folder}/8.seg\``
-      : `the log segments \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\`, which must be read in numeric order`
+      : words.say(
+          `the log segments \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\`, which must be read in numeric order`,
+          [
+            `the numbered log segments from \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\`, to be read in the order of their numbers`,
+            `the segments \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\` of a log, which follow one another in numeric order`,
+            `a log in segments, \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\`, which go in ascending order of their numbers`,
+          ],
+        )
   return [
-    random.pick([
-      `A key-value store has lost its main file; all that is left is ${where}. Work out what the store contained and write it to \`${root}/${out}\` as lines of the form \`KEY=VALUE\`, sorted by key in byte order.`,
-      `Recover a small database from ${where}. Write its final keys and values to \`${root}/${out}\`: one line \`KEY=VALUE\` per key, sorted by key in byte order.`,
-      `We need the final contents of a store whose changes are recorded in ${where}. Write them to \`${root}/${out}\`, one line \`KEY=VALUE\` per key, sorted by key in byte order.`,
-    ]),
-    random.pick([
-      'Each line of the log is a checksum, a space and a record. Records are `begin ID`, `put ID KEY VALUE` (the value may contain spaces), `del ID KEY`, `commit ID` and `abort ID`, where ID names a transaction. Transactions may overlap. The changes of a transaction take effect all at once, in the order in which they were written, when it is committed; a transaction that is aborted or never ends has no effect.',
-      'Each line consists of a checksum and, after a space, one of these records: `begin ID`, `put ID KEY VALUE`, `del ID KEY`, `commit ID`, `abort ID`. Several transactions can be open at the same time. Nothing that a transaction does takes effect before its `commit`; at that point all of its changes take effect, in the order in which they were written. Without a `commit`, none of them do. Values may contain spaces.',
-    ]),
-    random.pick([
-      `The checksum is the sum of the bytes of the record modulo 65536, as four lowercase hexadecimal digits. Where it is wrong, the write was interrupted: ignore this line and everything after it in the same segment, but not the next segment.${lost(parts, 'What later segments say about a transaction counts even if earlier records of it were ignored, its `begin` included.')}`,
-      `The checksum is four lowercase hexadecimal digits: the sum of all bytes of the record, modulo 65536. A line with a wrong checksum is invalid, and so is the rest of its segment; the next segment is read from its beginning.${lost(parts, 'Records in valid parts of the log count even if the `begin` of their transaction, or some of its changes, were in an invalid part.')}`,
-    ]),
+    words.say(
+      random.pick([
+        `A key-value store has lost its main file; all that is left is ${where}. Work out what the store contained and write it to \`${root}/${out}\` as lines of the form \`KEY=VALUE\`, sorted by key in byte order.`,
+        `Recover a small database from ${where}. Write its final keys and values to \`${root}/${out}\`: one line \`KEY=VALUE\` per key, sorted by key in byte order.`,
+        `We need the final contents of a store whose changes are recorded in ${where}. Write them to \`${root}/${out}\`, one line \`KEY=VALUE\` per key, sorted by key in byte order.`,
+      ]),
+      [
+        `What did this key-value store contain in the end? All that is left of it is ${where}. Put the answer into \`${root}/${out}\`, one line \`KEY=VALUE\` for each key, sorted by key in byte order.`,
+        `Rebuild the contents of a key-value store from ${where}. They belong in \`${root}/${out}\`, as a line \`KEY=VALUE\` for every key that is stored in the end, with the keys in byte order.`,
+        `Please create \`${root}/${out}\` with the final contents of a small database: a line \`KEY=VALUE\` per key, in byte order of the keys. Your only source is ${where}.`,
+        `Output: \`${root}/${out}\`, the keys and values that a store held in the end, as lines \`KEY=VALUE\`, sorted by key in byte order. Input: ${where}.`,
+      ],
+    ),
+    words.say(
+      random.pick([
+        'Each line of the log is a checksum, a space and a record. Records are `begin ID`, `put ID KEY VALUE` (the value may contain spaces), `del ID KEY`, `commit ID` and `abort ID`, where ID names a transaction. Transactions may overlap. The changes of a transaction take effect all at once, in the order in which they were written, when it is committed; a transaction that is aborted or never ends has no effect.',
+        'Each line consists of a checksum and, after a space, one of these records: `begin ID`, `put ID KEY VALUE`, `del ID KEY`, `commit ID`, `abort ID`. Several transactions can be open at the same time. Nothing that a transaction does takes effect before its `commit`; at that point all of its changes take effect, in the order in which they were written. Without a `commit`, none of them do. Values may contain spaces.',
+      ]),
+      [
+        'A line of the log is made up of a checksum, one space and a record. There are five kinds of records: `begin ID`, `put ID KEY VALUE`, `del ID KEY`, `commit ID` and `abort ID`. ID identifies a transaction, and VALUE may contain spaces. More than one transaction can be open at a time. When a transaction is committed, all its changes are made at once, in the order in which they were written; the changes of a transaction that is aborted, or that never ends, are not made.',
+        'The lines have the form of a checksum, then a space, then a record, which is `begin ID`, `put ID KEY VALUE` (where VALUE is the rest of the line and may have spaces in it), `del ID KEY`, `commit ID` or `abort ID`. The ID says which transaction the record belongs to, as transactions may overlap. What a transaction puts and deletes takes effect only with its `commit`, at that point of the log, all at once and in the order in which it was written. If a transaction is aborted, or has no end at all, it changes nothing.',
+        'Format: each line is a checksum, a space and a record. Records: `begin ID`, `put ID KEY VALUE` with possible spaces in VALUE, `del ID KEY`, `commit ID`, `abort ID`. ID stands for a transaction, several of which may be in progress at once. Meaning: `put` and `del` do nothing until the `commit` of their transaction, which then applies all of them in the order in which they were written; without a `commit` (in aborted or unfinished transactions), none of them has any effect.',
+      ],
+    ),
+    words.say(
+      random.pick([
+        `The checksum is the sum of the bytes of the record modulo 65536, as four lowercase hexadecimal digits. Where it is wrong, the write was interrupted: ignore this line and everything after it in the same segment, but not the next segment.${lost(parts, 'What later segments say about a transaction counts even if earlier records of it were ignored, its `begin` included.')}`,
+        `The checksum is four lowercase hexadecimal digits: the sum of all bytes of the record, modulo 65536. A line with a wrong checksum is invalid, and so is the rest of its segment; the next segment is read from its beginning.${lost(parts, 'Records in valid parts of the log count even if the `begin` of their transaction, or some of its changes, were in an invalid part.')}`,
+      ]),
+      [
+        `A checksum is written as four lowercase hexadecimal digits and equals the sum of all bytes of the record modulo 65536. Where it is not correct, the write was interrupted: skip that line and the rest of its segment, then go on with the beginning of the next segment.${lost(parts, 'Valid records in later segments count even if earlier records of the same transaction, its `begin` included, were skipped.')}`,
+        `To compute the checksum of a record, add up its bytes, take the remainder of the division by 65536, and write it as four lowercase hexadecimal digits. If a line in a segment has a checksum that does not match, ignore it and everything that follows it in that segment; this does not affect other segments.${lost(parts, 'Even if this takes away the `begin` or other records of a transaction, what valid lines in later segments say about it counts.')}`,
+        `Checksum: sum of the bytes of the record modulo 65536, in four lowercase hexadecimal digits. A mismatch means an interrupted write, so that line and all lines after it in the same segment are to be left out, while the next segment is read from its start as usual.${lost(parts, 'If a transaction lost its `begin` or other records in this way, its records in valid parts of the log count nonetheless.')}`,
+      ],
+    ),
   ]
 }
 

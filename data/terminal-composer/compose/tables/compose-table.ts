@@ -112,7 +112,7 @@ function fileWork(draw: Draw, { draft, input, result }: DrawnTable, { before, ax
     read: draft.chain.flatMap(({ extras = {} }) => Object.keys(extras)),
   }
   const output: Output = { path: draft.output, text, table: result, shape: draft.to, inputs: partNames, others }
-  const bounds = chosen.map((constraint) => constraint.draw(output, draw.random))
+  const bounds = chosen.map((constraint) => constraint.draw(output, draw.random, draw.words))
   const after: Record<string, Tree[string]> = { ...before, [draft.output]: file(text) }
   if (input.rejects) after[draft.rejects] = file(input.rejects.map((line) => `${line}\n`).join(''))
   for (const [path, entry] of bounds.flatMap(({ after: over }) => Object.entries(over ?? {}))) {
@@ -133,7 +133,12 @@ function fileWork(draw: Draw, { draft, input, result }: DrawnTable, { before, ax
 }
 
 /** The main step surrounded by steps of other phases, more of them at harder levels. */
-function drawChain({ random, level, root }: Draw, domain: TableDomain, main: Step, clean: Table): DrawnStep[] | null {
+function drawChain(
+  { random, words, level, root }: Draw,
+  domain: TableDomain,
+  main: Step,
+  clean: Table,
+): DrawnStep[] | null {
   // Reducing records would lose what another step adds to them, so a chain does only one of the two.
   const middle = main.phase === 'filter' || main.phase === 'arrange' ? [random.pick(['enrich', 'reduce'] as const)] : []
   const around = ['filter', 'filter', ...middle, 'arrange'].filter(
@@ -147,7 +152,7 @@ function drawChain({ random, level, root }: Draw, domain: TableDomain, main: Ste
   let table = clean
   for (const step of inOrder) {
     if (table.rows.length < 2) return null
-    const at = { random, table, record: domain.record, records: domain.records, root }
+    const at = { random, words, table, record: domain.record, records: domain.records, root }
     const drawn = canDraw(step, table) ? step.draw(at) : null
     const files = Object.keys(drawn?.extras ?? {})
     if (!drawn || files.some((path) => usedFiles.has(path))) {

@@ -13,6 +13,13 @@ export const tableDomains: readonly TableDomain[] = [
       'FILE is an export of what readers borrowed.',
       'A librarian left you FILE, one loan per record.',
     ],
+    moreOpenings: [
+      'In FILE you find the loans of a city library.',
+      'Please have a look at FILE, where a library records its loans.',
+      'The input is FILE, with loans from a public library.',
+      'Loans of the city library: FILE.',
+      'What readers borrowed from the library was recorded in FILE; each record is a loan.',
+    ],
     columns: {
       loan_id: id('L-'),
       reader: person,
@@ -33,6 +40,13 @@ export const tableDomains: readonly TableDomain[] = [
       'FILE holds the orders of a small web shop.',
       'The shop system wrote its orders to FILE.',
       'Accounting needs some work done on the orders in FILE.',
+    ],
+    moreOpenings: [
+      'Some orders of a web shop have to be processed: FILE.',
+      'You are given FILE, in which a small shop keeps its orders.',
+      'Orders that came in at a web shop are stored in FILE.',
+      'The data is in FILE: orders placed with a small shop.',
+      'Have a look at FILE, the order book of an online shop.',
     ],
     columns: {
       order_no: id('S'),
@@ -55,6 +69,13 @@ export const tableDomains: readonly TableDomain[] = [
       'FILE was collected from a set of measuring stations.',
       'Somebody dumped a measuring campaign into FILE.',
     ],
+    moreOpenings: [
+      'Readings from a number of sensors are in FILE.',
+      'This is about FILE, the readings that sensors took in the field.',
+      'You will work on sensor readings, which are in FILE.',
+      'FILE contains measurements from several stations, one reading per record.',
+      'A measuring campaign left its readings in FILE.',
+    ],
     columns: {
       reading: id('r'),
       site: category('ridge lagoon tower cellar roof tunnel greenhouse'),
@@ -75,6 +96,13 @@ export const tableDomains: readonly TableDomain[] = [
       'FILE is the payroll of a workshop.',
       'The wage office saved its payments in FILE.',
       'These are salary payments: FILE.',
+    ],
+    moreOpenings: [
+      'Payments to the staff of a workshop are recorded in FILE.',
+      'The payroll to work on is FILE.',
+      'In FILE there are wage payments, exported by the wage office.',
+      'Our workshop pays its people as listed in FILE, with one payment per record.',
+      'Your data: the salary payments in FILE.',
     ],
     columns: {
       slip: id('P'),
@@ -97,6 +125,13 @@ export const tableDomains: readonly TableDomain[] = [
       'FILE lists what lies in stock.',
       'The stocktaking of a depot ended up in FILE.',
     ],
+    moreOpenings: [
+      'The items in a warehouse are listed in FILE.',
+      'Here is the inventory of a depot: FILE.',
+      'After the stocktaking, all items were entered in FILE.',
+      'What you need is in FILE, a list of items in stock.',
+      'Stock data is kept in FILE, one item per record.',
+    ],
     columns: {
       sku: id('K-'),
       keeper: person,
@@ -117,6 +152,13 @@ export const tableDomains: readonly TableDomain[] = [
       'FILE is a list of visits to a clinic, all made up.',
       'An anonymised clinic register is in FILE.',
       'The reception desk exported its visits to FILE.',
+    ],
+    moreOpenings: [
+      'Visits to a clinic (invented ones) were saved to FILE.',
+      'The visits that a clinic recorded are to be found in FILE.',
+      'Work with FILE, the visits from a clinic register.',
+      'A clinic keeps track of its visits in FILE.',
+      'You get the register of a clinic, one visit per record: FILE.',
     ],
     columns: {
       visit: id('V'),
@@ -139,6 +181,13 @@ export const tableDomains: readonly TableDomain[] = [
       'FILE has the network flows of some days.',
       'Look at the traffic records in FILE.',
     ],
+    moreOpenings: [
+      'Network flows seen by a router: FILE.',
+      'The flows to deal with were logged to FILE.',
+      'A network administrator saved some flows in FILE.',
+      'FILE comes from a traffic monitor and lists network flows.',
+      'The connections of a network, one flow per record, are in FILE.',
+    ],
     columns: {
       flow: id('f'),
       admin: person,
@@ -159,6 +208,13 @@ export const tableDomains: readonly TableDomain[] = [
       'A bus company keeps its trips in FILE.',
       'FILE tells of the trips a small fleet made.',
       'The dispatcher handed over FILE.',
+    ],
+    moreOpenings: [
+      'The trips of a bus company are listed in FILE.',
+      'Trips made by the vehicles of a small fleet were recorded in FILE.',
+      'You have FILE, a log of trips.',
+      'For this job you need FILE, in which a transport company notes its trips.',
+      'FILE is where a dispatcher wrote down the trips.',
     ],
     columns: {
       trip: id('T-'),
@@ -181,6 +237,13 @@ export const tableDomains: readonly TableDomain[] = [
       "FILE is a school's sheet of grades.",
       'A teacher wrote down grades in FILE.',
     ],
+    moreOpenings: [
+      'A school recorded the grades of its pupils in FILE.',
+      'In FILE there are exam grades.',
+      'The grades to work with are in FILE.',
+      'Exams were held and graded; FILE has one grade per record.',
+      'Take the grades that a teacher collected in FILE.',
+    ],
     columns: {
       sheet: id('G'),
       pupil: person,
@@ -201,6 +264,13 @@ export const tableDomains: readonly TableDomain[] = [
       'A utility stores its bills in FILE.',
       'FILE shows what households used.',
       'Meters of a district were billed as in FILE.',
+    ],
+    moreOpenings: [
+      'The bills of an energy supplier are in FILE.',
+      'Households were billed for what they used: FILE.',
+      'You are looking at FILE, the bills that a utility sent out.',
+      'A supplier of energy exported its bills to FILE.',
+      'The records in FILE are bills of a utility.',
     ],
     columns: {
       bill: id('B-'),
@@ -223,6 +293,13 @@ export const tableDomains: readonly TableDomain[] = [
       'FILE is what the support queue looked like.',
       'Here are support requests: FILE.',
     ],
+    moreOpenings: [
+      'A help desk exported its tickets to FILE.',
+      'Tickets from a support queue were collected in FILE.',
+      'FILE lists requests to a help desk, one ticket per record.',
+      'There is some work to do on support tickets, namely those in FILE.',
+      'The support team stores its tickets in FILE.',
+    ],
     columns: {
       ticket: id('Q-'),
       agent: person,
@@ -243,6 +320,13 @@ export const tableDomains: readonly TableDomain[] = [
       'A cooperative writes down its harvests in FILE.',
       'FILE: what was brought in from the fields.',
       'The harvest book was typed into FILE.',
+    ],
+    moreOpenings: [
+      'The harvests of some farms are recorded in FILE.',
+      'Harvests, as the members of a cooperative reported them, are in FILE.',
+      'You have the harvest records of a cooperative in FILE.',
+      'What the farmers harvested can be found in FILE.',
+      'FILE keeps a record of harvests.',
     ],
     columns: {
       lot: id('H'),

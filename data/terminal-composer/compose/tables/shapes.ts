@@ -12,6 +12,8 @@ export interface Shape {
   /** Set if a proper line's number of fields is obvious: then the separator cannot occur in a field. */
   readonly separator?: string
   describe(columns: readonly Column[]): readonly string[]
+  /** More ways to say the same. */
+  describeElse(columns: readonly Column[]): readonly string[]
   render(table: Table): string
   /** Shell filter from lines without the header to tab-separated records. */
   read(columns: readonly Column[]): string
@@ -34,6 +36,12 @@ function separated(name: string, ending: string, separator: string, word: string
       `fields are separated by ${word}, and the first line names the columns (${listed(columns)})`,
       `a header line (${columns.map((column) => column.name).join(' / ')}), then one record per line, fields separated by ${word}`,
     ],
+    describeElse: (columns) => [
+      `plain text with ${word} between the fields of a line; line 1 is a header with the column names ${listed(columns)}, in that order, and every further line is one record`,
+      `one record per line under a header line that names ${listed(columns)} in this order, ${word} being the field separators`,
+      `${word} as field separators; a header line first, its columns from left to right ${columns.map(({ name }) => name).join(' / ')}; below it, one line per record`,
+      `a table in text form, each record on a line of its own and the column names (${listed(columns)}, in this order) on the line above them all; ${word} separate the fields of every line`,
+    ],
     render: ({ columns, rows }) =>
       lines([columns.map((column) => column.name), ...rows].map((row) => row.join(separator))),
     read: () => (separator === '\t' ? 'cat' : `tr '${separator}' '\\t'`),
@@ -55,6 +63,12 @@ const csv: Shape = {
     `a CSV file with a header (${listed(columns)}); exactly the fields that contain a space or a comma are in double quotes`,
     `comma-separated with the header \`${columns.map(({ name }) => name).join(',')}\`, a field being in double quotes if and only if it has a space or a comma in it`,
   ],
+  describeElse: (columns) => [
+    `CSV whose first line is the header \`${columns.map(({ name }) => name).join(',')}\` and whose further lines are one record each; a field stands in double quotes if a space or a comma occurs in it, and without quotes otherwise`,
+    `comma-separated values, header line included, with the columns ${listed(columns)} in this order; double quotes around every field with a space or comma in it, and around no other`,
+    `one line per record with commas between the fields, below a header line that reads \`${columns.map(({ name }) => name).join(',')}\`; those fields that contain a comma or a space, and only those, are double-quoted`,
+    `a CSV file whose first line names the columns ${listed(columns)}, in this order; double quotes enclose a field that has a space or a comma in it, and a field with neither has no quotes`,
+  ],
   render: ({ columns, rows }) =>
     lines([columns.map(({ name }) => name), ...rows].map((row) => row.map(quote).join(','))),
   read: () =>
@@ -72,6 +86,15 @@ const jsonl: Shape = {
     `JSON Lines, no space outside of strings, keys in this order: ${listed(columns)}; ${numbersSaid(columns)}`,
     `one JSON object per line with the keys ${listed(columns)} in that order and without spaces around \`:\` and \`,\`; ${numbersSaid(columns)}`,
   ],
+  describeElse: (columns) => {
+    const [first, second, third, fourth] = numbersElse(columns)
+    return [
+      `each line is a JSON object for one record; its keys are, in order, ${listed(columns)}; no spaces except inside strings; ${first}`,
+      `one object per record and line, as compact JSON (spaces occur only within strings) with the keys ${listed(columns)} in exactly this order; ${second}`,
+      `JSONL, a record being a line with one object; ${third}; the keys are ${listed(columns)}, always in this order, and outside of strings there is no space at all`,
+      `newline-delimited JSON, one record per line, without any space outside of the strings; every object has the keys ${listed(columns)}, in that order; ${fourth}`,
+    ]
+  },
   render: ({ columns, rows }) =>
     lines(
       rows.map(
@@ -96,6 +119,24 @@ function numbersSaid(columns: readonly Column[]): string {
     : `${listed(numbers)} ${numbers.length === 1 ? 'is a number' : 'are numbers'} (decimals as they are, \`4.50\` stays \`4.50\`), everything else strings`
 }
 
+function numbersElse(columns: readonly Column[]): readonly [string, string, string, string] {
+  const numbers = columns.filter(isNumber)
+  if (numbers.length === 0)
+    return [
+      'every value is a string',
+      'the values are strings throughout',
+      'strings are the only kind of value',
+      'any value is written as a string',
+    ]
+  const kept = 'decimals as they are, `4.50` stays `4.50`'
+  return [
+    `of the values, only ${listed(numbers)} ${numbers.length === 1 ? 'is a JSON number' : 'are JSON numbers'} (${kept}), and all others are strings`,
+    `${listed(numbers)} ${numbers.length === 1 ? 'is written as a number' : 'are written as numbers'} with unchanged decimals (\`4.50\` stays \`4.50\`), the rest as strings`,
+    `values are strings except in ${listed(numbers)}, where they are numbers that keep their decimals (\`4.50\` stays \`4.50\`)`,
+    `numbers, unquoted, in ${listed(numbers)} (${kept}), and strings in all other keys`,
+  ]
+}
+
 const logfmt: Shape = {
   name: 'logfmt',
   ending: 'log',
@@ -104,6 +145,12 @@ const logfmt: Shape = {
   describe: (columns) => [
     `lines of \`key=value\` pairs with one space between them, keys in this order: ${listed(columns)}; a value with a space in it is in double quotes`,
     `one record per line as ${columns.map(({ name }) => `\`${name}=...\``).join(' ')}, separated by single spaces; only values that contain a space are in double quotes`,
+  ],
+  describeElse: (columns) => [
+    `logfmt lines, one per record: \`key=value\` pairs for ${listed(columns)} in that order, a single space from one pair to the next, and double quotes around a value exactly when it contains a space`,
+    `each line is one record: ${columns.map(({ name }) => `\`${name}=...\``).join(', ')}, in that order, with one space and nothing else between two of these; double quotes enclose a value with a space in it and no other value`,
+    `one line per record, made of \`key=value\` fields separated by one space each; the keys are ${listed(columns)}, in this order; a value is in double quotes if there is a space in it, and bare otherwise`,
+    `pairs of key and value (\`key=value\`), separated by single spaces, one record to a line; from left to right the keys are ${listed(columns)}; only values containing a space have double quotes around them, and those always do`,
   ],
   render: ({ columns, rows }) =>
     lines(
@@ -128,6 +175,12 @@ const stanzas: Shape = {
     `a block of lines \`Key: value\` for each record, with the keys ${listed(columns)} in that order, and an empty line after each block`,
     `blocks, each followed by an empty line: one line per field, \`name: value\`, in the order ${listed(columns)}`,
   ],
+  describeElse: (columns) => [
+    `one block per record and in it one line per field, written \`name: value\`; the fields are ${listed(columns)}, in this order, and every block is followed by an empty line`,
+    `records as blocks of \`name: value\` lines, the names being ${listed(columns)} in exactly this order; after every block comes one empty line`,
+    `a paragraph for each record, with a line \`name: value\` for each of ${listed(columns)}, in this order, and then an empty line to close the paragraph`,
+    `for each record the lines ${columns.map(({ name }) => `\`${name}: ...\``).join(', ')}, in this order and below each other, and after these an empty line`,
+  ],
   render: ({ columns, rows }) =>
     rows.map((row) => `${lines(columns.map(({ name }, at) => `${name}: ${row[at]}`))}\n`).join(''),
   read: () =>
@@ -144,6 +197,16 @@ const markdown: Shape = {
     `a Markdown table: \`| ${columns.map(({ name }) => name).join(' | ')} |\`, then a line \`|${columns.map(() => '---').join('|')}|\`, then the records, each cell with one space on either side and no other padding`,
     `a pipe table in Markdown with the columns ${listed(columns)}: a header line, a line \`|${columns.map(() => '---').join('|')}|\`, one line per record; single spaces around every cell`,
   ],
+  describeElse: (columns) => {
+    const head = `\`| ${columns.map(({ name }) => name).join(' | ')} |\``
+    const rule = `\`|${columns.map(() => '---').join('|')}|\``
+    return [
+      `a table in Markdown whose first line is ${head} and whose second line is ${rule}; each record is a further line in the manner of the first, with exactly one space before and after every cell`,
+      `Markdown table with the columns ${listed(columns)} in this order: the header, then the line ${rule}, then a line per record; in the header and the records every cell has a single space on each side and no further padding, and lines begin and end with \`|\``,
+      `rows of a Markdown pipe table that are not aligned: the first row is ${head}, the second ${rule}, and then every record has a row like the first, each cell with one space to its left and one to its right`,
+      `the header ${head}, below it the line ${rule}, and below that one line per record, as a Markdown table with vertical bars at both ends of a line too and single spaces, no more, around each cell`,
+    ]
+  },
   render: ({ columns, rows }) =>
     lines([
       `| ${columns.map(({ name }) => name).join(' | ')} |`,

@@ -1,4 +1,5 @@
 import type { Draws } from 'ot-agent'
+import type { Words } from '../wording.ts'
 import { cell, type Table } from './table.ts'
 
 /** Steps run in the order of their phases: filter records, enrich them, reduce them, arrange the result. */
@@ -18,6 +19,7 @@ export interface DrawnStep {
 
 export interface StepDraw {
   readonly random: Draws
+  readonly words: Words
   readonly table: Table
   /** The word for one record, and for several. */
   readonly record: string

@@ -24,6 +24,7 @@ export interface TableDomain {
   readonly stems: readonly string[]
   /** An opening sentence; `FILE` stands for where the records are. */
   readonly openings: readonly string[]
+  readonly moreOpenings: readonly string[]
   readonly columns: Readonly<Record<string, CellSource>>
 }
 
