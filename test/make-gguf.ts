@@ -111,7 +111,7 @@ function metadataOf(shape: StudentShape): Record<string, Buffer> {
 }
 
 /** The characters that represent bytes in a byte-level vocabulary. */
-function byteTokens(): readonly string[] {
+export function byteTokens(): readonly string[] {
   let next = 256
   return Array.from({ length: 256 }, (_, byte) => {
     const isPrintable = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174

@@ -44,7 +44,10 @@ test('every wording has the columns, dates and amounts of the usual one', () => 
 function facts(instruction: string): string[] {
   const named = [...instruction.matchAll(/`([a-z_]{2,}(?:\.[a-z]+)?)`/g)].map(([, name = '']) => name)
   const drawn = instruction.match(/20\d{2}-\d{2}-\d{2}|\d+\.\d\d/g) ?? []
-  return [...named.filter((name) => !/^(?:mon|tue|wed|thu|fri|sat|sun|docs|key|value|north|a__b.txt)$/.test(name)), ...drawn]
+  return [
+    ...named.filter((name) => !/^(?:mon|tue|wed|thu|fri|sat|sun|docs|key|value|north|a__b.txt)$/.test(name)),
+    ...drawn,
+  ]
 }
 
 test('the same thing is asked for in at least twice as many ways', () => {

@@ -11,7 +11,7 @@ export HF_HUB_OFFLINE=1 OMP_NUM_THREADS=2
 
 train() {
   launched small --job-type sft --trainer small --dataset "$scratch/demo/out/dataset" --num-train-epochs 2 \
-    --train-extra-args '--layers 2 --width 128 --vocab 1024 --batch-tokens 8192 --warmup 2'
+    --train-extra-args '--layers 2 --width 128 --vocab 1024 --batch-tokens 8192 --warmup 2 --phrases --optimizer muon'
 }
 judge 'launch --trainer small trains a student on the demo' train || exit 0
 student=$(echo "$scratch"/launch-small/checkpoints/*)

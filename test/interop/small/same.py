@@ -12,13 +12,16 @@ sys.path.insert(0, "trainers/small")
 from train import load, packed  # noqa: E402
 
 folder = sys.argv[1]
-text = 'Please list the files:\n{"analysis": "é 12345", "commands": []}\n'
 model, tokenizer, _ = load(folder, "cpu")
+phrases = [token.content for token in tokenizer.get_added_tokens_decoder().values() if not token.special]
+assert phrases, "the student has no phrases"
+text = 'Please list the files:\n{"analysis": "é 12345", "commands": []}\n' + " and ".join(phrases)
 ids = tokenizer.encode(text).ids
 with torch.no_grad():
     ours = model.eval().logits(model(torch.tensor(ids), torch.arange(len(ids)), packed(torch.tensor([0, len(ids)], dtype=torch.int32), len(ids))))
     theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()(torch.tensor([ids])).logits[0]
 assert AutoTokenizer.from_pretrained(folder)(text).input_ids == ids, "transformers splits the text otherwise"
+assert tokenizer.decode(ids, skip_special_tokens=False) == text, "the text does not come back"
 assert (ours - theirs).abs().max() < 1e-3, "transformers computes something else"
 
 options = xllamacpp.CommonParams()

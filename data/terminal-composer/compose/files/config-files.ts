@@ -81,7 +81,7 @@ const iniEdit: Operation = {
         [
           'Only the sections named above are meant: a key of the same name in another section stays as it is. All other lines remain the same byte for byte, the order of everything is kept, and lines keep the form `key = value`.',
           'Lines that are not mentioned above, empty ones included, must have the same bytes and the same order as before, and an edited line is still written as `key = value`. Watch out for keys with the same name in other sections, which you must not touch.',
-          'Do not touch anything else: nothing is reordered, lines are still written as `key = value`, equal keys in other sections are not changed, and every remaining line, even an empty one, is identical to the byte.',
+          'Do not touch anything else: nothing is reordered, lines are still written as `key = value`, equal keys in other sections are not changed, and every remaining line, even an empty one, stays the same byte for byte.',
           'Whatever else is in the file, including empty lines and keys that have the same name but are in other sections, is kept byte by byte and in the same order. The lines that you change keep their form, `key = value`.',
         ],
       ),

@@ -34,7 +34,7 @@ const decode: Operation = {
             'reversed character by character',
             'spelled from its last character to its first',
             'written in reverse, from the end to the beginning',
-            'turned around, with its characters in opposite order',
+            'turned around, with its characters in the opposite order',
           ])
         : code === 'ROT13'
           ? words.say('in ROT13 (lower-case letters only)', [

@@ -33,7 +33,7 @@ export function simpleWork({ random, words }: Draw, work: SimpleWork): Work {
             'Nothing else of yours may be left over when you are done.',
             'Clean up after yourself: in the end there must be no new files or folders that are not asked for here.',
             'Besides what is asked for here, nothing may be added or changed.',
-            'Do not leave any helper files or scripts of your own around.',
+            'Do not leave any files, folders or scripts of your own around that are not asked for here.',
             'When you finish, there must be no additional files or folders apart from those that are asked for.',
             'If you need temporary files, remove them afterwards, so that you add nothing beyond what is asked for.',
           ],

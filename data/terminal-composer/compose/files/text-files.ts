@@ -201,7 +201,7 @@ const contents: Operation = {
               'A line of three backticks opens a block of code and the next such line closes it; no line inside such a block counts as a heading.',
               'Skip code blocks, which begin and end with a line of three backticks: nothing in them is a heading.',
               'Do not take code for headings: whatever is enclosed by two lines of three backticks is code.',
-              'Code, enclosed by a line of three backticks before it and one after it, may contain lines that look like headings. They are none.',
+              'Code, enclosed by a line of three backticks before it and one after it, may contain lines that look like headings. Those lines are not headings.',
             ]),
           ]
         : []),

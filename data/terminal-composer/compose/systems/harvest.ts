@@ -192,7 +192,7 @@ function tellHarvest({ random, words, root, level }: Draw, { path, out, port }: 
       [
         `In \`${root}/${out}\`, I need a line \`GROUP COUNT SUM\` for each group: COUNT is how many records it has, SUM is what their amounts add up to (some of them are negative). The lines are sorted by group name.`,
         `The output is \`${root}/${out}\`, sorted by group name. For each group, it has one line \`GROUP COUNT SUM\`, made up of the name of the group, the number of its records and the sum of their amounts. Note that amounts may be below zero.`,
-        `Save the totals to \`${root}/${out}\` in the form \`GROUP COUNT SUM\`, one group per line, sorted by the names of the groups: the group, how many records belong to it, and the sum of their amounts (there are negative amounts, too).`,
+        `Save the totals to \`${root}/${out}\`, one line \`GROUP COUNT SUM\` for each group: the group, how many records belong to it, and the sum of their amounts (there are negative amounts, too). Sort the lines by the names of the groups.`,
         `Per group, count the records and add up the amounts, some of which are negative. Put a line \`GROUP COUNT SUM\` for each group into \`${root}/${out}\`, and sort these lines by group name.`,
       ],
     ),

@@ -91,7 +91,7 @@ function rules({ random, words, level }: Draw): string {
     [
       'Fields have the meaning that cron gives them. Names of weekdays are allowed, Sunday can be 0 as well as 7, and when both the day of the month and the weekday are something other than `*`, it is enough for a day to match one of them.',
       'As in cron, a weekday can be a name or a number, where both 0 and 7 stand for Sunday. The other fields have the meaning they have in cron, too: in particular, a job whose day of the month and weekday are both not `*` runs on every day that fits the day of the month, the weekday, or both.',
-      'Interpret the five fields the way cron does: the weekday is possibly a name, 0 and 7 both mean Sunday, and if both fields for days (day of the month and weekday) differ from `*`, a day counts when at least one of them matches.',
+      'Interpret the five fields the way cron does: the weekday may be a name, 0 and 7 both mean Sunday, and if both fields for days (day of the month and weekday) differ from `*`, a day counts when at least one of them matches.',
       'The rules of cron apply to the fields, these among them: weekdays are numbers (with 0 and 7 for Sunday) or names; a day of the month and a weekday of which neither is `*` are alternatives, so that the job runs on days that match the one or the other or both.',
     ],
   )

@@ -143,7 +143,7 @@ function tellStore({ random, words, root }: Draw, { folder, out, parts }: Told):
       : words.say(
           `the log segments \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\`, which must be read in numeric order`,
           [
-            `the numbered log segments from \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\`, to be read in the order of their numbers`,
+            `the numbered log segments \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\`, to be read in the order of their numbers`,
             `the segments \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\` of a log, which follow one another in numeric order`,
             `a log in segments, \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\`, which go in ascending order of their numbers`,
           ],

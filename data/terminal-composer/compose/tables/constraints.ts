@@ -69,7 +69,7 @@ export const constraints: readonly Constraint[] = [
           `Leave only the gzipped form of it, \`${base(path)}.gz\`, in that folder; its uncompressed content is what is described above.`,
         ]),
         [
-          `Gzip the result: what remains in that folder is \`${base(path)}.gz\`, and \`${base(path)}\` itself is not there any more.`,
+          `Gzip the result: what remains of it in that folder is \`${base(path)}.gz\`, and \`${base(path)}\` itself is not there any more.`,
           `Instead of \`${base(path)}\`, deliver \`${base(path)}.gz\` in the same folder: the same content, compressed with gzip.`,
           `The result is wanted as a gzip file named \`${base(path)}.gz\`, which takes the place of \`${base(path)}\` in the same folder; no uncompressed copy is left there.`,
           `Could you store the result gzip-compressed, as \`${base(path)}.gz\` in the same folder, without keeping \`${base(path)}\`?`,
@@ -94,7 +94,7 @@ export const constraints: readonly Constraint[] = [
           'The last byte of the result must not be a line feed but the last character of its last line.',
           'End the result right after the last character of its last line, without a line feed.',
           'The result stops with the last character of its last line; no line feed follows.',
-          'There must be no line feed at the end of the result: the file is over with the last character of its last line.',
+          'There must be no line feed at the end of the result: the file ends with the last character of its last line.',
           'Could the result end without a line feed, please? Its last byte should be the last character of the last line.',
         ],
       ),
@@ -120,7 +120,7 @@ export const constraints: readonly Constraint[] = [
           `Do not write one file but several of at most ${size} records each: \`${base(stem)}-1${ending}\`, \`${base(stem)}-2${ending}\` and so on, filled in order${head > 0 ? ', each with its own header' : ''}; \`${base(path)}\` itself must not be there in the end.`,
           [
             `Split the result into files of up to ${size} records, in order: the first ${size} go to \`${base(stem)}-1${ending}\`, the next ${size} to \`${base(stem)}-2${ending}\`, and so on${head > 0 ? '; every file has its own header' : ''}. There must be no \`${base(path)}\` in the end.`,
-            `The result must come in several files instead of one: \`${base(stem)}-1${ending}\`, \`${base(stem)}-2${ending}\` and so on, each filled in order with ${size} records (the last one with what remains) before the next begins${head > 0 ? ', and each beginning with its own header' : ''}. \`${base(path)}\` itself may not be left.`,
+            `The result must come in several files instead of one: \`${base(stem)}-1${ending}\`, \`${base(stem)}-2${ending}\` and so on, each filled in order with ${size} records (the last one with what remains) before the next begins${head > 0 ? ', and each beginning with its own header' : ''}. \`${base(path)}\` itself must not be left behind.`,
             `At most ${size} records per file, please: number the files \`${base(stem)}-1${ending}\`, \`${base(stem)}-2${ending}\` and so on, put the records into them in order${head > 0 ? ', below a header in each file' : ''}, and fill each one before you start the next. A file \`${base(path)}\` must not exist in the end.`,
             `Instead of \`${base(path)}\`, which must not be there in the end, write numbered files with ${size} records each (the last may have fewer), ${head > 0 ? 'every one with a header of its own, and ' : ''}all records in order: \`${base(stem)}-1${ending}\`, \`${base(stem)}-2${ending}\` and so on.`,
           ],

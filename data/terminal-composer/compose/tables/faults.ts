@@ -99,7 +99,7 @@ export const cellFaults: readonly CellFault[] = [
     sayElse: [
       'Records may occur repeatedly. Once all else is repaired, keep the first of those that agree in every field, in its place, and drop the later ones.',
       'There are exact repetitions among the records (equal in all fields as soon as everything else is put right); only the first of equal ones counts, at its own position.',
-      'Remove duplicates: of several records whose fields are all the same after every other repair, the first stays where it is and the rest go.',
+      'Remove duplicates: of several records that agree in every field (after every other repair), the first stays where it is and the rest go.',
       'Do not count a record twice. If one equals an earlier one in every field (compare them after putting everything else right), ignore it.',
     ],
     fits: always,
@@ -120,7 +120,7 @@ export const cellFaults: readonly CellFault[] = [
     sayElse: [
       'The values of CATEGORIES are written in upper, lower or mixed case. Case makes no difference there; turn these values into lower case, in the result as well.',
       'Ignore the difference between upper and lower case in CATEGORIES, and write the values of these columns in lower case.',
-      'In CATEGORIES, letters may be capital or small without any difference in meaning (`North`, `NORTH` and `north` are one value). The result has lower case only in these columns.',
+      'In CATEGORIES, letters may be capital or small without any difference in meaning (`North`, `NORTH` and `north` are one value). In the result, the values of these columns are all in lower case.',
       'CATEGORIES hold fixed words that were typed in any case; convert all of them to lower case before you compare, group or write them.',
     ],
     fits: always,
@@ -268,7 +268,7 @@ export const lineFaults: readonly LineFault[] = [
     sayElse: [
       'Ignore empty lines.',
       'The input contains empty lines, which are to be skipped.',
-      'Do not take an empty line for a record: it means nothing.',
+      'Do not take an empty line for a record: it means nothing and is simply skipped.',
       'Empty lines are scattered among the records and carry no meaning.',
       'Pass over lines that are empty.',
     ],
@@ -301,7 +301,7 @@ export const fileFaults: readonly FileFault[] = [
       'No line feed follows the last line of an input file.',
       'Note that the last line of an input file is unterminated: its line feed is missing.',
       'Take care not to lose the last line of an input file, which lacks its line feed.',
-      'The input ends without a line feed: the last character of the last line is also the last one of its file.',
+      'An input file ends without a line feed: the last character of its last line is also the last one of the file.',
     ],
     fits: (shape) => shape.linewise,
     damage: (data) => Buffer.from(data.toString('utf8').replace(/\n+$/, '')),
@@ -331,8 +331,8 @@ export const fileFaults: readonly FileFault[] = [
     ],
     sayElse: [
       'A UTF-8 byte order mark stands at the very start of an input file; leave it out of the result.',
-      'Do not carry over the UTF-8 byte order mark with which the input begins.',
-      'The input begins with a UTF-8 byte order mark, but the result must not contain one.',
+      'Do not carry over the UTF-8 byte order mark with which an input file begins.',
+      'An input file begins with a UTF-8 byte order mark, but the result must not contain one.',
       'Skip the UTF-8 byte order mark at the beginning of an input file; it is not part of the data and has no place in the result.',
     ],
     fits: always,

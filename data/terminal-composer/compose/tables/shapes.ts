@@ -39,7 +39,7 @@ function separated(name: string, ending: string, separator: string, word: string
     describeElse: (columns) => [
       `plain text with ${word} between the fields of a line; line 1 is a header with the column names ${listed(columns)}, in that order, and every further line is one record`,
       `one record per line under a header line that names ${listed(columns)} in this order, ${word} being the field separators`,
-      `${word} as field separators; a header line first, its columns from left to right ${columns.map(({ name }) => name).join(' / ')}; below it, one line per record`,
+      `${word} as field separators; a header line first, which names the columns ${listed(columns)} from left to right; below it, one line per record`,
       `a table in text form, each record on a line of its own and the column names (${listed(columns)}, in this order) on the line above them all; ${word} separate the fields of every line`,
     ],
     render: ({ columns, rows }) =>
@@ -202,7 +202,7 @@ const markdown: Shape = {
     const rule = `\`|${columns.map(() => '---').join('|')}|\``
     return [
       `a table in Markdown whose first line is ${head} and whose second line is ${rule}; each record is a further line in the manner of the first, with exactly one space before and after every cell`,
-      `Markdown table with the columns ${listed(columns)} in this order: the header, then the line ${rule}, then a line per record; in the header and the records every cell has a single space on each side and no further padding, and lines begin and end with \`|\``,
+      `a Markdown table with the columns ${listed(columns)} in this order: the header, then the line ${rule}, then a line per record; in the header and the records every cell has a single space on each side and no further padding, and lines begin and end with \`|\``,
       `rows of a Markdown pipe table that are not aligned: the first row is ${head}, the second ${rule}, and then every record has a row like the first, each cell with one space to its left and one to its right`,
       `the header ${head}, below it the line ${rule}, and below that one line per record, as a Markdown table with vertical bars at both ends of a line too and single spaces, no more, around each cell`,
     ]

@@ -55,10 +55,10 @@ const topN: Step = {
       ]),
       [
         `sort by \`${of}\`, ${which} first (on a tie, the earlier row first), and keep just the first ${n} records`,
-        `cut the result down to the ${n} records with the ${which} \`${of}\`, in ${direction} order of \`${of}\`; among equal ones the earlier goes first`,
+        `cut the result down to the ${n} records with the ${which} \`${of}\`, in ${direction} order of \`${of}\`; among equal ones the earlier goes first, also in deciding which are kept`,
         `rank what you have by \`${of}\` with the ${which} at the top and equal ones in the order they had, and drop everything after the first ${n} entries`,
-        `limit the output to ${n} records, namely those where \`${of}\` is ${which}; begin with the ${which}, and whenever two are equal put the one that came earlier first`,
-        `discard all but the ${n} entries that have the ${which} values in \`${of}\`; list them ${which} first, an earlier entry before a later one with the same value`,
+        `limit the output to ${n} records, namely those that come first when all are put in order of \`${of}\`, ${which} first, with an earlier record before a later one that has the same value`,
+        `discard all but the ${n} entries that have the ${which} values in \`${of}\`, where of equal ones the earlier takes precedence; list them ${which} first, an earlier entry before a later one with the same value`,
       ],
     )
     const apply = (given: Table) => ({ ...given, rows: sorted(given, column, down).rows.slice(0, n) })

@@ -55,7 +55,7 @@ const runningTotal: Step = {
         `keep a running sum of ${of} from the first record on, each record's own value counted in, and write it to a new last column \`${name}\`${isMoney ? ' with two decimals' : ''}`,
         `each record is to end with a new field \`${name}\`: its own ${of} plus the ${of} of all records before it${isMoney ? ', to two decimal places' : ''}`,
         `accumulate ${of} over the records in their order; the sum so far, the current record included, goes into an added column \`${name}\` after the others${isMoney ? ' (two decimals)' : ''}`,
-        `as a new column at the end, \`${name}\` should say how much ${of} adds up to so far, from the first record through the current one${isMoney ? '; write two decimals' : ''}`,
+        `\`${name}\`, a new column at the end, should say how much ${of} adds up to so far, from the first record through the current one${isMoney ? '; write two decimals' : ''}`,
         `extend the records by a last column \`${name}\` = cumulative sum of ${of}, in the order of the records, the current one included${isMoney ? ', two decimals' : ''}`,
       ],
     )
@@ -88,7 +88,7 @@ const rankInGroup: Step = {
       [
         `number the ${records} within each ${of} in the order they appear, beginning at 1, and put the number in a new last column \`${name}\``,
         `give each ${record} a new field \`${name}\` at the end: 1 if it is the first with its ${of}, 2 if it is the second with that ${of}, and so on, going through the ${records} in the order of the file`,
-        `reading the ${records} in the order of the file, how many with the same ${of} have come up so far, the current one included? Write that number to an added last column \`${name}\``,
+        `count, going through the ${records} in the order of the file, how many with the same ${of} have come up so far, the current one included, and write that number to an added last column \`${name}\``,
         `append a counter column \`${name}\` that counts separately for each value of ${of}: it is 1 where the value first occurs and goes up by 1 every time the value comes again in a later record`,
         `\`${name}\` becomes the new last column, the position of the ${record} among those ${records} that share its ${of} (in the order of the file, the first one being 1)`,
       ],
@@ -126,7 +126,7 @@ const weekday: Step = {
         `what day of the week is ${of}? Put it in an extra column \`${name}\` at the end, using the lower-case names \`mon\`, \`tue\`, \`wed\`, \`thu\`, \`fri\`, \`sat\` and \`sun\``,
         `extend each record by a field \`${name}\` in last place that tells the weekday of ${of}; its possible values are \`mon\`, \`tue\`, \`wed\`, \`thu\`, \`fri\`, \`sat\` and \`sun\``,
         `from the date in ${of} work out the day of the week and add it after all other columns as \`${name}\`: the first three letters of its English name in lower case, from \`mon\` for Monday to \`sun\` for Sunday`,
-        `a final column \`${name}\` is to be added that reads \`mon\`, \`tue\`, \`wed\`, \`thu\`, \`fri\`, \`sat\` or \`sun\`, depending on which weekday the date in ${of} is`,
+        `a final column \`${name}\` is to be added that reads \`mon\`, \`tue\`, \`wed\`, \`thu\`, \`fri\`, \`sat\` or \`sun\`, depending on which weekday the date in ${of} falls on`,
       ],
     )
     const value = (row: readonly string[]) => weekdays[new Date(cell(row, column)).getUTCDay()] ?? ''
@@ -191,7 +191,7 @@ const lookup: Step = {
       ]),
       [
         `translate ${of} with the help of \`${root}/${file}\`, where each line reads \`value=code\`, and put the code in a new last column \`${name}\`; a value without a line there gets \`none\``,
-        `\`${root}/${file}\` assigns codes to values of ${of}, one per line as \`value=code\`; write the code that belongs to each record into an added last column \`${name}\`, and \`none\` where no line has its value`,
+        `use \`${root}/${file}\`, which assigns codes to values of ${of}, one per line as \`value=code\`: write the code that belongs to each record into an added last column \`${name}\`, and \`none\` where no line has its value`,
         `which code belongs to the ${of} of each record? It is in \`${root}/${file}\`, in lines of the form \`value=code\`; put it into a new column \`${name}\` after all others, with \`none\` for every value that is missing there`,
         `join the codes from \`${root}/${file}\` (every line has the form \`value=code\`) to the records by ${of}: every record stays and gets a last field \`${name}\` with its code, or \`none\` if its value has no entry in that file`,
         `add \`${name}\` as the last column, filled from the lines \`value=code\` in \`${root}/${file}\`: it is the code of the line whose value is the record's ${of}; if there is no such line, write \`none\``,

@@ -111,9 +111,9 @@ const keepDearer: Step = {
         `drop every ${at.record} unless its ${name} is strictly greater than ${limit}`,
         `filter for ${name} > ${limit}; a value of exactly ${limit} is not enough`,
         `exclude all rows where ${name} is less than or equal to ${limit}`,
-        `retain just those ${at.records} whose ${name} exceeds ${limit}; the ones at exactly ${limit} go too`,
+        `retain just those ${at.records} whose ${name} exceeds ${limit}; the ones at exactly ${limit} are dropped as well`,
         `remove the ${at.records} that have ${limit} or a smaller number in the column ${name}`,
-        `what should remain is the ${at.records} with more than ${limit} as their ${name}, without those that have exactly ${limit}`,
+        `what should remain are the ${at.records} with more than ${limit} as their ${name}, without those that have exactly ${limit}`,
       ],
     )
     return filtered(say, `$${column + 1} + 0 > ${limit}`, (row) => Number(cell(row, column)) > Number(limit))
@@ -229,9 +229,9 @@ const excludeListed: Step = {
       [
         `read \`${at.root}/${file}\`, which has one ${name} on each line, and remove all ${at.records} whose ${name} is found there`,
         `keep just the ${at.records} whose ${name} does not occur as a line in \`${at.root}/${file}\``,
-        `use \`${at.root}/${file}\` as a list of each ${name} to skip, one per line; any ${at.record} that is on it is dropped`,
+        `use \`${at.root}/${file}\` as a list of ${name} values to skip, one per line; any ${at.record} whose ${name} is on it is dropped`,
         `filter out the ${at.records} named in \`${at.root}/${file}\` (each of its lines is one ${name})`,
-        `check the ${name} of every ${at.record} against the lines of \`${at.root}/${file}\`, and discard the ${at.record} if one of them is equal to it`,
+        `check the ${name} of every ${at.record} against the lines of \`${at.root}/${file}\`, and discard the ${at.record} if one of these lines is equal to its ${name}`,
         `exclude what is listed in \`${at.root}/${file}\`: a line there is the ${name} of one of the ${at.records} that are not wanted`,
       ],
     )

@@ -21,7 +21,7 @@ const groupSum: Step = {
         `group the ${records} by \`${by}\` and write one record per group, ordered by \`${by}\` byte by byte: first \`${by}\`, then \`${name}\`, the sum of \`${of}\` over the group${isMoney ? ' to two decimal places' : ''}`,
         `how much \`${of}\` does each \`${by}\` have in all? Answer in two columns, \`${by}\` and then \`${name}\`, which is the sum${isMoney ? ' with two decimals' : ''}, one record per \`${by}\`, sorted in the byte order of \`${by}\``,
         `replace the ${records} by totals: for each value of \`${by}\` one record of \`${by}\` and \`${name}\`, where \`${name}\` is the sum of its \`${of}\`${isMoney ? ' (two decimals)' : ''}; the values of \`${by}\` come in byte order`,
-        `what is wanted are just the columns \`${by}\` and \`${name}\`, with one record for each \`${by}\` that occurs, sorted by \`${by}\` in byte order; \`${name}\` is its \`${of}\` added up${isMoney ? ' and written with two decimals' : ''}`,
+        `only the columns \`${by}\` and \`${name}\` are wanted, with one record for each \`${by}\` that occurs, sorted by \`${by}\` in byte order; \`${name}\` is its \`${of}\` added up${isMoney ? ' and written with two decimals' : ''}`,
       ],
     )
     const columns: Column[] = [
@@ -139,7 +139,7 @@ const groupList: Step = {
       [
         `gather for every \`${by}\` the \`${of}\` of all its ${records} in one field \`members\`, in the order of the file and with \`+\` between them; the result has the columns \`${by}\` and \`members\` and is sorted by \`${by}\` in byte order`,
         `group the ${records} by \`${by}\` and write one record per group, groups in byte order of \`${by}\`: column \`${by}\`, then column \`members\` with the \`${of}\` values of the group in the order in which they come in the file, separated by just a \`+\``,
-        `which \`${of}\` belong to each \`${by}\`? Answer in two columns, \`${by}\` and \`members\`, one record per \`${by}\`, sorted by the bytes of \`${by}\`; in \`members\` the \`${of}\` values are strung together with \`+\` and follow the order of the file`,
+        `which \`${of}\` values belong to each \`${by}\`? Answer in two columns, \`${by}\` and \`members\`, one record per \`${by}\`, sorted by the bytes of \`${by}\`; in \`members\` these values are strung together with \`+\` and follow the order of the file`,
         `reduce the ${records} to \`${by}\` and \`members\`, one record for each \`${by}\` (these in byte order), where \`members\` has every \`${of}\` of that \`${by}\` in file order, with a \`+\` between one and the next`,
         `output the columns \`${by}\` and \`members\`; per \`${by}\` one record, byte order of \`${by}\`; \`members\` = its \`${of}\` values joined with \`+\`, ordered as in the file`,
       ],

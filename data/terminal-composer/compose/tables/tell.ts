@@ -22,9 +22,9 @@ export function tellTable(
               'They belong together, one after the other in the order of their names.',
             ]),
             [
-              'Taken in the order of their names, they form a single set of records.',
+              'Taken in the order of their names, the files form a single set of records.',
               'Treat them as one set of records, sorted by file name.',
-              'Each holds a part of the records: go through them by name, from first to last.',
+              'Each file holds a part of the records: go through the files by name, from first to last.',
               'Joined in name order, these files make up one list of records.',
             ],
           ),
@@ -102,7 +102,7 @@ function tellSteps({ random, words }: Saying, says: readonly string[]): string {
     return `${lead}\n\n${says.map((say, at) => `${at + 1}. ${capital(say)}.`).join('\n')}`
   }
   const links = [
-    words.say('First', ['To begin with', 'Start with this', 'Step one']),
+    words.say('First', ['To begin with', 'To start with', 'First of all']),
     words.say('Then', ['Next', 'Afterwards', 'Second']),
     words.say('After that', ['Next', 'Following that', 'Third']),
     words.say('Finally', ['Last of all', 'In the end', 'As the last step']),
@@ -129,7 +129,7 @@ function tellOutput(
     ])
     return words.say(usual, [
       `Save what comes out as \`${root}/${output}\`${folder}. Its format: ${form}. End each line, including the last, with a line feed, except where this text says otherwise.`,
-      `I expect the outcome in \`${root}/${output}\`${folder}, as ${form}. Unless stated otherwise, every line is terminated by one line feed.`,
+      `I expect the outcome in \`${root}/${output}\`${folder}, laid out as follows: ${form}. Unless stated otherwise, every line is terminated by one line feed.`,
       `Output: \`${root}/${output}\`${folder}. Format of the output: ${form}. Each line (also the final one) ends in a line feed if nothing else is requested.`,
       `Put the result into \`${root}/${output}\`${folder}; it must be written like this: ${form}. A line feed ends every line unless you are told otherwise here.`,
     ])
@@ -147,16 +147,16 @@ function tellScript(words: Words, { input, partCount, domain, root, form, script
       `Do not do this by hand: write a bash script \`${root}/${script}\` that is called as ${call}, where INPUT is ${what} (like \`${root}/${input}\`) and OUTPUT is the file to write, in this form: ${form}. Lines end with a single line feed.`,
       [
         `What I want is a bash script, \`${root}/${script}\`, not a result. It is run as ${call}: it reads INPUT, ${what} (like \`${root}/${input}\`), and writes the file OUTPUT in this form: ${form}. Every line ends with one line feed.`,
-        `Put this into a bash script \`${root}/${script}\`. I will call it as ${call}. INPUT names ${what}, such as \`${root}/${input}\`; OUTPUT names the file it creates, in this form: ${form}. A single line feed ends each line.`,
+        `Put this into a bash script \`${root}/${script}\`. I will call it as ${call}. INPUT names ${what}, for example \`${root}/${input}\`; OUTPUT names the file that the script creates, in this form: ${form}. A single line feed ends each line.`,
         `Automate this as the bash script \`${root}/${script}\`, with two arguments: ${call}. The first is ${what} (for example \`${root}/${input}\`), the second the file for the result, which has this form: ${form}. Each line ends with a single line feed.`,
       ],
     ),
     words.say(
       `It will be tried on other ${domain.records} of the same form, from another folder, and twice in a row: the second call must give the same result. It must not touch its input and must end with exit code 0.`,
       [
-        `I will run it on different ${domain.records} in the same format, from a different working directory, and two times one after the other; the second run must produce the same result. It leaves its input alone and exits with code 0.`,
-        `Other ${domain.records} of the same form will be fed to it, from another directory, and each call is repeated once, with the same result. Its exit code must be 0, and its input must stay unchanged.`,
-        `It has to work from any folder and for other ${domain.records} in this format. Calling it again must give the same result. It may not modify its input, and its exit code is 0.`,
+        `I will run it on different ${domain.records} in the same format, from a different working directory, and twice in a row; the second run must produce the same result. It leaves its input alone and exits with code 0.`,
+        `Other ${domain.records} of the same form will be fed to it, from another directory, and each call is repeated once: the repetition must give the same result. Its exit code must be 0, and its input must stay unchanged.`,
+        `It has to work from any folder and for other ${domain.records} in this format. Calling it again must give the same result. It must not modify its input, and its exit code must be 0.`,
       ],
     ),
   ].join(' ')
