@@ -194,9 +194,12 @@ describe('a run of cells', () => {
     expect(partial.rows.find(({ variant }) => variant === 'six')?.comparison).toBeNull()
 
     rmSync(join(scratch, 'broken-six'))
-    const second = await run({}, {}, dir)
+    const made: unknown[] = []
+    const second = await runCells(await load({}), { dir }, { ...follower, onGroup: (group) => made.push(group) })
     expect(second.every(({ state }) => state === 'done')).toBe(true)
     expect(trained()).toEqual(['six m 1', 'six m 2'])
+    // Cells that failed still have their datasets: no recipe writes them again.
+    expect(made).toEqual([])
 
     const report = await reportStudy(await load({}), dir)
     expect(report).toMatchObject({ tests: 2, scale: 'share', missing: [], seeds: 2 })

@@ -119,10 +119,12 @@ class CellRun {
       indexed = await this.index(group, data)
       const open: IndexedCell[] = []
       for (const cell of indexed) {
-        if (await loadResult(cellDir(this.asked.dir, cell.id))) this.tell(cell, 'done', { cached: true })
-        else if (this.asked.stage === 'data' && (await loadCell(cellDir(this.asked.dir, cell.id))))
-          this.tell(cell, 'ready', { cached: true })
-        else open.push(cell)
+        const dir = cellDir(this.asked.dir, cell.id)
+        if (await loadResult(dir)) this.tell(cell, 'done', { cached: true })
+        else if ((await loadCell(dir)) === null) open.push(cell)
+        else if (this.asked.stage === 'data') this.tell(cell, 'ready', { cached: true })
+        // Its dataset is there from an earlier run.
+        else this.start(cell)
       }
       if (open.length === 0) return
       this.follower.onGroup?.({ cells: open, ...place })
