@@ -7,7 +7,7 @@ const firsts = [
   200, 1000, 20000, 5000, 300000, 1000, 60000,
 ]
 
-/** Up to 100,000 traces: 12 % of their instructions have the usual wordings, the others one of many. */
+/** Up to 100,000 traces: a fifth of their instructions have the usual wordings, the others one of many. */
 export default defineRecipe({
   name: 'student-varied',
   seed: 7,
@@ -19,7 +19,7 @@ export default defineRecipe({
         pipeline: 'terminal-composer',
         args: {
           ...{ seed: 301 + index, first, count: 4000, domains, without: unseen, check: false },
-          wordings: index < 3 ? 'usual' : 'many',
+          wordings: index % 5 === 0 ? 'usual' : 'many',
         },
       },
     })),

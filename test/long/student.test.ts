@@ -11,8 +11,8 @@ const program = (...words: string[]) =>
 /** New both to the student and to the evaluation on its model card, which drew from 9000 to 9420. */
 const first = 9600
 const count = 8
-/** A student that solves 75 to 87 % of all tasks solves at least this many of eight, 99 times in 100. */
-const least = 3
+/** A student that solves 82 to 95 % of all tasks solves at least this many of eight, 99 times in 100. */
+const least = 4
 
 describe('the student of this package', needs('bwrap', 'unshare', 'nsenter'), () => {
   test('solves as many new tasks as its card says', () => {
