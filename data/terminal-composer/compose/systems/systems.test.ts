@@ -71,12 +71,13 @@ test('the tasks of the studies ask for what they asked for before there were mor
 })
 
 /**
- * Tests and stated difficulty may improve, and so did two sentences that were unclear or wrong when other files are
+ * Tests and stated difficulty may improve, and so did three sentences that were unclear or wrong when other files are
  * requested or read.
  */
 function seenBySolvers({ name, instruction, files }: TaskDraft) {
   const asBefore = instruction
     .replace('besides what is asked for here has to go', 'besides the result has to go')
+    .replace('must have LF only, unless something else is said here', 'must have LF only')
     .replace(/ Leave [^.]*(?:\.txt[^.]*)+ in place\./, '')
   return [name, asBefore, Object.entries(files).filter(([path]) => !path.startsWith('tests/'))]
 }
