@@ -179,7 +179,7 @@ const missedRuns: Operation = {
       ]),
       [
         'Only the minute of a start matters, not the seconds. Lines for jobs that were not due in that minute come from starts by hand; ignore them.',
-        'Assign each start in the log to its minute, whatever the seconds. Where a job was started without being due, somebody did so by hand: skip such lines.',
+        'Assign each start in the log to its minute, whatever the seconds. Where a job was started without being due, a person did so by hand: skip such lines.',
         'The seconds in the log are irrelevant: what counts is the minute in which a job was started. The log also has starts by hand, at times when the job was not due; disregard them.',
         'A start at any second of a minute is the run of that minute. Disregard lines about jobs that were not due in that minute; those were started by hand.',
       ],
