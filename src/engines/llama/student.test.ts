@@ -11,7 +11,7 @@ const context = { env: {}, stateDir: '/nonexistent' }
 const make = (options: Record<string, unknown>) => llama.make(llama.options.parse(options), context)
 const never = new AbortController().signal
 
-/** Made with transformers 5.22 from the same weights in 32 bits: the likeliest tokens and their probabilities. */
+/** Made with transformers 5.17 from the same weights in 32 bits: the likeliest tokens of a strange conversation, and their probabilities. */
 const golden = JSON.parse(readFileSync('test/fixtures/students/composer-6m.json', 'utf8'))
 
 test('the student of this package says what it says in transformers', async () => {
